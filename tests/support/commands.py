@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from support.processes import Finished
-from support.servers import COMMAND
+from support.servers import COMMAND, NO_CACHE
 
 WORDS_ONLY = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"}
 
@@ -16,7 +16,7 @@ class Done:
 
     def __init__(self, folder: Path, *args: str, stdin: str = "", **env: str) -> None:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        whole = plain | {"XDG_CONFIG_HOME": str(folder / "config")} | WORDS_ONLY | env
+        whole = plain | {"XDG_CONFIG_HOME": str(folder / "config")} | WORDS_ONLY | NO_CACHE | env
         done = Finished([COMMAND, *args], whole, folder, stdin=stdin)
         self.code, self.out, self.error = done.code, done.out, done.error
 

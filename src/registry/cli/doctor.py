@@ -22,6 +22,7 @@ from registry.config.settings import CONFIG_FILE, CONFIG_VARIABLE, Settings
 from registry.database import check_database
 from registry.db import CatalogMissing, DatabaseError
 from registry.domain.api import API
+from registry.install.package_cache import PackageCache
 from registry.runtime.data_dir import running_server
 from registry.skill_folder import find_skill_folders
 
@@ -48,13 +49,13 @@ class _Check(NamedTuple):
 def doctor(as_json: bool, **flags: Any) -> None:
     """Show what is configured and missing, and how to mend it. Exit code 1: something does not work.
 
-    It looks at the skills directory, the data directory, the model for semantic search, git, the packages that your
-    settings need, and your registry. It changes nothing.
+    It looks at the skills directory, the data directory, the cache of packages, the model for semantic search, git, the
+    packages that your settings need, and your registry. It changes nothing.
     """
     config = flags["config"]
     settings = command.load(flags)
-    checks = [_version(), _configuration(config), *_folders(settings), _service(settings), _search(settings)]
-    checks += [*_programs(settings), *_registry(settings)]
+    checks = [_version(), _configuration(config), *_folders(settings), _cache(settings), _service(settings)]
+    checks += [_search(settings), *_programs(settings), *_registry(settings)]
     answer = {"checks": [check._asdict() for check in checks]}
     console.show(answer, _tables, as_json=as_json)
     if any(check.state == "fails" for check in checks):
@@ -117,6 +118,22 @@ def _catalog(settings: Settings) -> _Check:
     except (DatabaseError, OSError) as error:
         return _Check("data directory", "fails", str(error))
     return _Check("data directory", "missing", f"{data} holds no catalog yet", "skill-registry serve makes one")
+
+
+def _cache(settings: Settings) -> _Check:
+    """Look at the cache of fetched packages. A registry has none: its packages are in its store."""
+    kept = PackageCache.configured(settings)
+    if kept is None:
+        return _Check("package cache", "missing", "it is off", "set cache.dir and cache.bytes to keep what is fetched")
+    try:
+        usage = kept.usage()
+    except OSError as error:
+        return _Check("package cache", "fails", str(error), "choose another folder with --cache-dir")
+    used = f"{usage.packages} packages, {usage.bytes >> 20} of {kept.most_bytes >> 20} MiB"
+    nearest = next(parent for parent in (kept.folder, *kept.folder.parents) if parent.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return _Check("package cache", "missing", f"{nearest} cannot be written", "choose another with --cache-dir")
+    return _Check("package cache", "ok", f"{kept.folder}: {used}")
 
 
 def _service(settings: Settings) -> _Check:

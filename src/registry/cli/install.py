@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -34,25 +34,26 @@ from registry.runtime.home_folder import expanded
 _PARTS_OF_ADDRESS = 2
 
 
+class _Wishes(NamedTuple):
+    """The switches of `install`, as click names them."""
+
+    locked: bool
+    offline: bool
+    editable: bool
+    no_save: bool
+
+
 @click.command()
 @click.argument("origins", metavar="[ORIGIN]...", nargs=-1)
 @click.option(
     "--from", "registry", metavar="URL", help="The service that has the skills. Default: sources, then your registry."
 )
 @click.option("--locked", "--from-lock", is_flag=True, help="Install exactly what skills.lock names.")
+@click.option("--offline", is_flag=True, help="Fetch nothing: take packages from the cache, or fail.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @installing_options
-def install(
-    origins: tuple[str, ...],
-    registry: str | None,
-    locked: bool,
-    editable: bool,
-    no_save: bool,
-    as_json: bool,
-    server: str | None,
-    **flags: Any,
-) -> None:
+def install(origins: tuple[str, ...], registry: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """Install skills. Each ORIGIN is the id of a skill in a source or a registry, a URL, or a folder.
 
     \b
@@ -73,25 +74,29 @@ def install(
     Without ORIGIN, the skills that skill-project.toml names and that are not there are installed, in the versions of
     skills.lock as far as the two agree. With --locked, nothing else than the lock is installed: the command fails if
     the lock lacks something that the manifest names.
+
+    Packages that were fetched before come from a cache on this machine, which 'skill-registry cache' shows. What the
+    lock names is installed from it also if the registry cannot be reached. With --offline no registry is asked at all.
     """
-    if locked and origins:
+    wishes = _Wishes(**{name: flags.pop(name) for name in _Wishes._fields})
+    if wishes.locked and origins:
         command.stop("--locked installs what the lock names: give no ORIGIN", command.WRONG_USAGE)
-    if not origins and (registry or editable or no_save):
+    if not origins and (registry or wishes.editable or wishes.no_save):
         command.stop("--from, --editable and --no-save need an ORIGIN", command.WRONG_USAGE)
     settings = command.load(dict(flags))
     registries = registries_of(settings, registry)
-    saves = bool(origins) and not no_save and server is None
+    saves = bool(origins) and not wishes.no_save and server is None
     if origins:
         manifest = ManifestFile(settings.project.file) if saves else None
-        steps = [_step(text, registries, manifest, editable=editable, save=not no_save) for text in origins]
-        steps = [_reported(settings, step, registries.named) for step in steps]
+        steps = [_reported(settings, _step(text, registries, manifest, wishes), registries.named) for text in origins]
     else:
-        steps = _project_steps(settings, registries, locked=locked, is_here=server is None)
+        steps = _project_steps(settings, registries, wishes, is_here=server is None)
     shown = partial(placed, settings.skills_dir)
     rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
     if saves:
         note_unrecorded(settings, rows)
-    ask_of_withdrawals(settings, server, registries.named, rows)
+    if not wishes.offline:
+        ask_of_withdrawals(settings, server, registries.named, rows)
     exit_if_failed(rows)
 
 
@@ -155,7 +160,7 @@ def _run(
     return list(rows)
 
 
-def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, editable: bool, save: bool) -> Step:
+def _step(text: str, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Step:
     """Return the step for an argument of the command. `manifest` is the file that must name the skill then."""
     try:
         text = _of_github(text)
@@ -165,14 +170,15 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, *, e
         command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
         path = str(expanded(origin.path))  # the server has another working directory
-        origin = msgspec.structs.replace(origin, path=path, editable=editable)
-    elif editable:
+        origin = msgspec.structs.replace(origin, path=path, editable=wishes.editable)
+    elif wishes.editable:
         command.stop(f"{text}: --editable needs a folder", command.WRONG_USAGE)
     if registries.given is not None:
         if not isinstance(origin, SourceOrigin):
             command.stop(f"{text}: --from needs the id of a skill, such as acme/pdf-forms", command.WRONG_USAGE)
         origin = _at_service(origin, registries.given)
-    act = installing(SkillRequest(origin=text if is_address else origin, save=save), registries.default)
+    named = text if is_address else origin
+    act = installing(SkillRequest(origin=named, save=not wishes.no_save, offline=wishes.offline), registries.default)
     return text, act if manifest is None else recorded(manifest, act, origin)
 
 
@@ -182,10 +188,10 @@ def _of_github(text: str) -> str:
     return text if is_path or expanded(text).exists() else of_owner(text) or text
 
 
-def _project_steps(settings: Settings, registries: Registries, *, locked: bool, is_here: bool) -> list[Step]:
+def _project_steps(settings: Settings, registries: Registries, wishes: _Wishes, *, is_here: bool) -> list[Step]:
     try:
-        project = read_project(settings, is_here=is_here)
-        steps = locked_steps(project) if locked else project_steps(project, registries.default)
+        project = read_project(settings, is_here=is_here, offline=wishes.offline)
+        steps = locked_steps(project) if wishes.locked else project_steps(project, registries.default)
     except CommandFailed as error:
         command.stop(error, command.WRONG_USAGE)
     if not steps:

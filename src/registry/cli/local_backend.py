@@ -130,7 +130,8 @@ class LocalBackend:
 
     def install(self, body: SkillRequest) -> Data:
         """Install a skill and return it."""
-        self.services.sources.read_new()
+        if not body.offline:
+            self.services.sources.read_new()
         with self._sending_webhooks():
             answer: Data = self._result(lambda: create_skill(self.services, body))
         return answer

@@ -1,4 +1,4 @@
-"""`skill-registry lock` and `verify`: write down the installed skills of a project, and check them."""
+"""`skill-registry lock`, `verify` and `cache`: what is installed in a project, and the packages that were fetched."""
 
 import sys
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.local_backend import open_catalog
 from registry.db import DatabaseUnusable
 from registry.errors import RegistryError
+from registry.install.package_cache import PackageCache
 from registry.project.lock_entries import locked_skills
 from registry.project.lock_file import LOCK_FILE, LockFileError, read_lock, write_lock
 from registry.project.log_check import check_log
@@ -100,3 +101,25 @@ def _verify_tables(answer: console.Data) -> Iterator[console.Part]:
         for fault in logged["faults"]:
             yield console.line(("log", "red"), f": {fault}")
         yield f"In the log of their registry: {logged['proven']} of {answer['skills']} skills"
+
+
+@click.command()
+@click.option("--clear", is_flag=True, help="Remove all packages from the cache.")
+@command.json_option
+@settings_options("cache.dir", "cache.bytes")
+def cache(clear: bool, as_json: bool, **flags: Any) -> None:
+    """Show the cache of packages, or empty it. Every package that 'install' and 'upgrade' fetch is kept there.
+
+    What skills.lock names is installed from it when a registry cannot be reached. A package is compared with its digest
+    whenever it is read. cache.bytes limits the size: what was not used for longest goes first.
+    """
+    settings = command.load(flags)
+    kept = PackageCache.configured(settings)
+    if kept is None:
+        command.stop("there is no cache: cache.bytes is 0, or there is neither cache.dir nor a home folder")
+    try:
+        usage = kept.clear() if clear else kept.usage()
+    except OSError as error:
+        command.stop(error)
+    answer = {"folder": str(kept.folder), "packages": usage.packages, "bytes": usage.bytes, "limit": kept.most_bytes}
+    console.show(answer | ({"cleared": True} if clear else {}), console.facts_table, as_json=as_json)

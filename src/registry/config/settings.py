@@ -27,6 +27,7 @@ from registry.config.groups import (
     AuditSettings,
     AuthSettings,
     BlobsSettings,
+    CacheSettings,
     ClientSettings,
     DatabaseSettings,
     EmbeddingSettings,
@@ -102,6 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhooks: WebhooksSettings = WebhooksSettings()
     client: ClientSettings = ClientSettings()
     project: ProjectSettings = ProjectSettings()
+    cache: CacheSettings = CacheSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     s3: S3Settings = S3Settings()
     registry_index: RegistryIndexSettings = field(default=RegistryIndexSettings(), name="registryIndex")
@@ -254,7 +256,16 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
     named = {key: next(filter(environ.get, names), None) for key, names in FALLBACKS.items()}
-    return {key: _Given(environ[name], name) for key, name in named.items() if name}
+    return _default_cache(environ) | {key: _Given(environ[name], name) for key, name in named.items() if name}
+
+
+def _default_cache(environ: Mapping[str, str]) -> dict[str, _Given]:
+    """Return the folder of the cache by the XDG base directories, which ignore relative paths."""
+    for name, below in (("XDG_CACHE_HOME", "skill-registry"), ("HOME", ".cache/skill-registry")):
+        folder = Path(environ.get(name) or ".")
+        if folder.is_absolute():
+            return {"cache.dir": _Given(str(folder / below), name)}
+    return {}
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:

@@ -23,7 +23,7 @@ from registry.install.locating import Locator, PackageLocation, refusing_unreach
 from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
-from registry.install.staged_packages import Staged
+from registry.install.staged_packages import Known, Staged
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
 from registry.skill_folder import placing_skill_folder, read_skill_folder
@@ -62,7 +62,8 @@ class Installer:
         on_refused = partial(self._parts.notify_refused, located.listed)
         progress("fetching")
         checking = partial(progress, "checking")
-        with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking) as staged:
+        known = Known(order.sha256, offline=order.offline)
+        with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking, known=known) as staged:
             inherited = inherited_by(staged.package, located.listing)
             _check_package(staged.package, located, order, inherited)
             order.check_names((staged.package.name, staged.package.title), located.listed)
@@ -187,7 +188,9 @@ def policy_notes(parts: InstallParts, staged: Staged, origin: Origin, chosen: Ch
     release = None if chosen is None else (chosen.registry, chosen.release)
     with refusing_unreachable():
         notes = parts.policy.check(staged.package, origin, commit=staged.commit, release=release)
-    return [*notes, *parts.policy.passed_over(chosen.passed_over if chosen else ())]
+    if chosen is None:
+        return notes
+    return [*notes, *parts.policy.passed_over(chosen.passed_over), *chosen.notes]
 
 
 def withdrawal_of(chosen: ChosenRelease | None) -> Withdrawn | None:

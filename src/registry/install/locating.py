@@ -14,7 +14,7 @@ from registry.domain.source_entry import REGISTRY, Listed
 from registry.errors import FieldError, conflict, forbidden, validation_error
 from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
-from registry.install.registries import ChosenRelease, OwnRegistry
+from registry.install.registries import ChosenRelease, OwnRegistry, not_in_cache
 from registry.outbound import OutboundError
 from registry.project.local_paths import located
 from registry.sources.offers import Offer
@@ -62,6 +62,8 @@ class Locator:
         if not isinstance(origin, SourceOrigin):  # that of a skill in a source is known once it is found
             self._policy.check_origin(origin)
         match origin:
+            case RepositoryAddress() if order.offline:
+                raise validation_error(FieldError("origin", not_in_cache(origin.url)))
             case RepositoryAddress():
                 with refusing_unreachable():
                     named = self._packages.resolved(origin, self._offers.with_credentials)
@@ -120,7 +122,7 @@ class Locator:
         else:
             self._refuse_listed(order, offer)
         with refusing_unreachable():
-            chosen = self._registries.choose(self._registries.at(origin.url), origin.skill, order.requirement)
+            chosen = self._registries.wanted(origin, order.requirement, order.locked_release, offline=order.offline)
         return PackageLocation(bare, offer.source if offer else None, origin.skill, order.requirement, chosen)
 
     def _refuse_listed(self, order: InstallOrder, offer: Offer) -> None:

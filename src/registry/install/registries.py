@@ -1,6 +1,7 @@
 """The registries that packages are installed from: this service, sources of type `registry`, and others by URL."""
 
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -9,6 +10,7 @@ import msgspec
 
 from registry.domain.findings import rules_of
 from registry.domain.models import version_parts
+from registry.domain.origins import RegistryOrigin
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.version_requirement import admits, highest, is_exact
 from registry.domain.withdrawals import Withdrawn
@@ -20,17 +22,26 @@ from registry.errors import (
     validation_error,
     withdrawn_skill,
 )
+from registry.install.order import LockedRelease
+from registry.install.package_cache import PackageCache
 from registry.install.policy import InstallPolicy
+from registry.outbound import OutboundError, StatusError
 from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
 from registry.sources.log_states import LogStates
 from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.sources.service import Sources
+from registry.transparency.checkpoint import CheckpointInvalid, Verifier
 from registry.transparency.release_proof import ProofInvalid, check_release, published_at
 
 _MOST_PASSED_OVER = 100
 """Of so many versions the age is asked."""
+
+_SERVER_ERROR = 500
+
+_UNREACHABLE_SECONDS = 30.0
+"""For so long a registry that did not answer is not asked again for what a lock and the cache have."""
 
 
 class PackageRegistry(Protocol):
@@ -62,11 +73,15 @@ class PackageRegistry(Protocol):
 
 
 class ChosenRelease(NamedTuple):
-    """The release to install, and the registry that has it. `passed_over` says which higher ones are too new."""
+    """The release to install, and the registry that has it. `passed_over` says which higher ones are too new.
+
+    `notes` are what the installation should tell besides.
+    """
 
     registry: PackageRegistry
     release: Release
     passed_over: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class OwnRegistry:
@@ -167,6 +182,74 @@ class LoggedRegistry:
         (found,) = self._states.withdrawals(self._remote.url, [(release.skill_id, release.version)])
         return found
 
+    def checked_offline(self, release: Release, package: Package, known: PinnedProof) -> PinnedProof:
+        """Return a known proof of a release, which holds, and which nothing that was read of the log contradicts.
+
+        Raises CONFLICT.
+        """
+        logged = LoggedRelease(release.skill_id, release.version, release.checksum, package.packed_digest)
+        try:
+            check_release(known, self._monitor.verifier(self._remote.url, known.key), logged)
+            _check_state(release, self.withdrawal(release))
+        except (LogRefused, ProofInvalid) as refused:
+            raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
+        found = package.findings
+        return msgspec.structs.replace(known, risk=found.risk, rules=rules_of(found))
+
+
+class LockedRegistry:
+    """A registry that is not asked: a lock names its only release, and the cache has the package.
+
+    Args:
+        registry: The registry, which is asked for the package if the cache has lost it.
+        locked: The release.
+        offline: Whether not even that may be asked.
+    """
+
+    def __init__(self, registry: LoggedRegistry, skill_id: str, locked: LockedRelease, *, offline: bool) -> None:
+        self._registry = registry
+        self._log = locked.log
+        self._offline = offline
+        self.release = Release(
+            skill_id=skill_id,
+            version=locked.version,
+            checksum=f"sha256:{locked.package}",
+            yanked=True,  # a lock may name what was yanked since
+            download_url=None,
+            size=0,
+        )
+
+    def releases(self, skill_id: str) -> Sequence[Release]:
+        """Return the release."""
+        return [self.release]
+
+    def download(self, release: Release, into: Path) -> None:
+        """Download the zip again, whose bytes in the cache are damaged. Raises OutboundError."""
+        if self._offline:
+            raise OutboundError(not_in_cache(release.skill_id))
+        self._registry.download(release, into)
+
+    def published_at(self, release: Release) -> str:
+        """Return the time of the entry in the proof. Raises CONFLICT if the log proves none."""
+        try:
+            verifier = Verifier(self._log.key)
+            return published_at(self._log, verifier, release.skill_id, release.version, release.checksum)
+        except (CheckpointInvalid, ProofInvalid) as refused:
+            raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
+
+    def proof(self, release: Release, package: Package, known: PinnedProof | None) -> PinnedProof | None:
+        """Return the proof of the lock, which is verified offline. Raises CONFLICT."""
+        return self._registry.checked_offline(release, package, self._log)
+
+    def withdrawal(self, release: Release) -> Withdrawn | None:
+        """Return how the release is withdrawn, as far as the log was read before."""
+        return self._registry.withdrawal(release)
+
+
+def not_in_cache(name: str) -> str:
+    """Return the message for what cannot be had offline."""
+    return f"'{name}' is not in the cache of packages, and nothing may be fetched: install it without --offline first"
+
 
 def _check_state(release: Release, withdrawn: Withdrawn | None) -> None:
     """Raise ProofInvalid if the log says that a release is revoked, or yanked although its index lists it as active.
@@ -188,14 +271,55 @@ class Registries:
         sources: The configured and added sources, which know the credentials for registries.
         own: The packages of this service, None if it does not publish.
         policy: Passes over what is too new.
+        cache: The packages that were fetched before, if they are kept.
     """
 
-    def __init__(self, sources: Sources, own: OwnRegistry | None, policy: InstallPolicy) -> None:
+    def __init__(
+        self, sources: Sources, own: OwnRegistry | None, policy: InstallPolicy, cache: PackageCache | None
+    ) -> None:
         self._sources = sources
         self._policy = policy
+        self._cache = cache
+        self._unreachable: dict[str, tuple[float, str]] = {}
         self.own = own
 
-    def at(self, url: str) -> PackageRegistry:
+    def wanted(
+        self, origin: RegistryOrigin, requirement: str | None, locked: LockedRelease | None, *, offline: bool
+    ) -> ChosenRelease:
+        """Return the release of a registry to install: what a lock names, from the cache, if the registry is away.
+
+        With `offline`, or for 30 s after a failure, it is not asked. Raises as `choose`, and VALIDATION_ERROR for what
+        cannot be had offline.
+        """
+        registry = self.at(origin.url)
+        is_cached = locked is not None and self._cache is not None and self._cache.has(locked.package)
+        if locked is None or not is_cached:
+            if offline:
+                raise validation_error(FieldError("origin", not_in_cache(origin.skill)))
+            return self.choose(registry, origin.skill, requirement)
+        release = LockedRegistry(registry, origin.skill, locked, offline=offline)
+        if offline:
+            return ChosenRelease(release, release.release)
+        failed_at, reason = self._unreachable.get(origin.url, (-_UNREACHABLE_SECONDS, ""))
+        if time.monotonic() - failed_at >= _UNREACHABLE_SECONDS:
+            try:
+                return self._without_revoked(self.choose(registry, origin.skill, requirement))
+            except OutboundError as error:
+                if isinstance(error, StatusError) and error.status < _SERVER_ERROR:
+                    raise
+                reason = str(error)
+                self._unreachable[origin.url] = (time.monotonic(), reason)
+        note = f"taken from the cache, because its registry could not be asked what it has withdrawn since: {reason}"
+        return ChosenRelease(release, release.release, notes=(note,))
+
+    def _without_revoked(self, chosen: ChosenRelease) -> ChosenRelease:
+        """Return a release, which the cache forgets if its registry has revoked it: later, it may be offline."""
+        withdrawn = chosen.release.withdrawn
+        if self._cache is not None and withdrawn is not None and withdrawn.state == "revoked":
+            self._cache.discard(chosen.release.checksum)
+        return chosen
+
+    def at(self, url: str) -> LoggedRegistry:
         """Return the registry at a URL. Raises OutboundError for an invalid URL."""
         return LoggedRegistry(self._sources.registry_at(url), self._sources.log_monitor, self._sources.log_states)
 

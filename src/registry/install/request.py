@@ -26,6 +26,7 @@ def install_order(body: SkillRequest, profile: Literal["local", "registry"]) -> 
         package=body.package,
         log=body.log,
         save=body.save,
+        offline=body.offline,
     )
 
 

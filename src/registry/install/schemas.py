@@ -35,6 +35,7 @@ class _Install(msgspec.Struct, kw_only=True):
     package: Sha256 | None = None
     log: PinnedProof | None = None
     save: bool = True
+    offline: bool = False
 
 
 class _FromOrigin(_Install, kw_only=True):
@@ -60,7 +61,8 @@ class SkillRequest(NewSkill, kw_only=True):
     `source_name` from that source; in the local profile with `source_url` and `source_type` from that URL or folder.
     Otherwise it is created, for which `id`, `name`, `description` and `version` are required. Of an installation
     `version`, `commit`, `sha256` and `package` say which state it must be, `log` which state of a registry's log was
-    seen before, and `save: false` keeps it out of the project's manifest.
+    seen before, and `save: false` keeps it out of the project's manifest. With
+    `offline: true` nothing is fetched: the package is a folder of this machine, or in the cache of packages.
     """
 
     id: NewSkillId | UnsetType = UNSET  # type: ignore[assignment]
@@ -75,6 +77,7 @@ class SkillRequest(NewSkill, kw_only=True):
     package: Sha256 | None = None
     log: PinnedProof | None = None
     save: bool = True
+    offline: bool = False
 
     @staticmethod
     def rules_for(value: Any) -> type[msgspec.Struct]:
@@ -93,7 +96,8 @@ class UpgradeBody(msgspec.Struct, kw_only=True):
     """The body of an upgrade: of one skill or all. `check` changes nothing; `version` is a version or range.
 
     `discard` throws away what was changed in the folders of the skills. Without it such a skill is not upgraded.
-    `commit` and `sha256` say which state the skill must get, as a lock names it.
+    `commit`, `sha256`, `package` and `log` say which state the skill must get, as a lock names it, and `offline: true`
+    that nothing may be fetched.
     """
 
     skill_id: SkillId | None = None
@@ -102,6 +106,9 @@ class UpgradeBody(msgspec.Struct, kw_only=True):
     version: VersionRequirement | None = None
     commit: CommitHash | None = None
     sha256: Sha256 | None = None
+    package: Sha256 | None = None
+    log: PinnedProof | None = None
+    offline: bool = False
 
 
 class LocalChanges(FileChanges, kw_only=True, frozen=True):

@@ -17,8 +17,9 @@ from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, a
 from registry.domain.repository_addresses import RepositoryAddress
 from registry.errors import FieldError, RegistryError, forbidden, validation_error
 from registry.inspection.inspector import Inspector
-from registry.install.registries import ChosenRelease, check_package
-from registry.outbound import OutboundError
+from registry.install.package_cache import PackageCache
+from registry.install.registries import ChosenRelease, check_package, not_in_cache
+from registry.outbound import OutboundError, redact_url
 from registry.outbound.git_links import CheckoutNote
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
@@ -26,6 +27,8 @@ from registry.runtime.atomic_files import sync_tree, temporary_path
 from registry.sources.fetching import Fetched, Fetcher
 from registry.sources.tree import offered_in
 from registry.sources.urls import WithCredentials, without_credentials
+
+_CACHED = "cached.zip"
 
 _SHOWN_FOLDERS = 5
 _SHOWN_LINES = 50
@@ -48,6 +51,13 @@ class Staged(NamedTuple):
         return [f"{printable_name(note.path)} {note.message}" for note in self.notes[:_SHOWN_NOTES]]
 
 
+class Known(NamedTuple):
+    """What is known of a package before it is fetched: the digest of its files, and whether nothing may be fetched."""
+
+    tree: str | None = None
+    offline: bool = False
+
+
 class StagedPackages:
     """Fetches and stages packages. A package that is refused or not used leaves no files.
 
@@ -56,9 +66,13 @@ class StagedPackages:
         fetcher: Fetches packages from remote origins.
         inspector: Reads and scans the packages.
         settings: Decide which folders of this machine may be read.
+        cache: The packages that were fetched before, if they are kept.
     """
 
-    def __init__(self, root: Path, fetcher: Fetcher, inspector: Inspector, settings: Settings) -> None:
+    def __init__(
+        self, root: Path, fetcher: Fetcher, inspector: Inspector, settings: Settings, cache: PackageCache | None
+    ) -> None:
+        self._cache = cache
         self._root = root
         self._fetcher = fetcher
         self._inspector = inspector
@@ -72,45 +86,90 @@ class StagedPackages:
         on_refused: Callable[[PackageRefused], None] | None = None,
         on_fetched: Callable[[], None] = lambda: None,
         named: str | None = None,
+        known: Known = Known(),  # noqa: B008 - immutable
     ) -> Iterator[Staged]:
         """Yield the staged package of an origin, a release or an uploaded zip.
 
         The rules for installing apply; those for publishing to an uploaded zip. `named` is the name of the skill in its
         source, by default that of its folder, repository or file.
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
-        `on_refused` is called before the error is raised, `on_fetched` before the package is checked.
+        `on_refused` is called before the error is raised, `on_fetched` before the package is checked. A package of the
+        cache whose files have the digest that is `known` is not fetched again.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
+        named = named or _name_at(wanted)
         try:
-            with self._fetched(wanted, folder) as fetched:
-                on_fetched()
-                try:
-                    package, _ = self._inspector.read_package(
-                        fetched.path, folder / "package", named=named or _name_at(wanted)
-                    )
-                except PackageRefused as refusal:
-                    if on_refused is not None:
-                        on_refused(refusal)
-                    raise refusal_error(refusal, fetched.path, wanted) from None
+            staged = self._from_cache(wanted, known, folder, named)
+            if staged is None:
+                with self._fetched(wanted, known, folder) as fetched:
+                    on_fetched()
+                    try:
+                        package, _ = self._inspector.read_package(fetched.path, folder / "package", named=named)
+                    except PackageRefused as refusal:
+                        if on_refused is not None:
+                            on_refused(refusal)
+                        raise refusal_error(refusal, fetched.path, wanted) from None
+                staged = Staged(package, fetched.commit, fetched.notes)
             if isinstance(wanted, ChosenRelease):
-                check_package(package, wanted.release)
-            sync_tree(package.folder)
-            yield Staged(package, fetched.commit, fetched.notes)
+                check_package(staged.package, wanted.release)
+            sync_tree(staged.package.folder)
+            self._keep(wanted, staged.package, folder)
+            yield staged
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _from_cache(
+        self, wanted: Origin | ChosenRelease | Path, known: Known, folder: Path, named: str | None
+    ) -> Staged | None:
+        """Return a package of the cache with the files that are known; None for releases, which are known by their zip.
+
+        One with other files is removed from the cache.
+        """
+        if self._cache is None or known.tree is None or isinstance(wanted, ChosenRelease | LocalOrigin | Path):
+            return None
+        commit = wanted.ref.commit if isinstance(wanted, GitOrigin) and wanted.ref is not None else None
+        if isinstance(wanted, GitOrigin) and commit is None:
+            return None
+        archive = folder / _CACHED
+        if not self._cache.take_tree(known.tree, archive):
+            return None
+        try:
+            package, _ = self._inspector.read_package(archive, folder / "package", named=named)
+        except PackageRefused:  # by the rules of this release: its origin may have another state
+            archive.unlink()
+            return None
+        if package.has_digest(known.tree):
+            return Staged(package, commit)
+        self._cache.discard_tree(known.tree)
+        shutil.rmtree(folder / "package")
+        archive.unlink()
+        return None
+
+    def _keep(self, wanted: Origin | ChosenRelease | Path, package: Package, folder: Path) -> None:
+        """Add a package to the cache, if it was fetched."""
+        if self._cache is None or isinstance(wanted, LocalOrigin | Path) or (folder / _CACHED).exists():
+            return
+        if isinstance(wanted, ChosenRelease):
+            self._cache.put(folder / "package.zip", package.digest)
+        else:
+            self._cache.put_folder(package)
+
     @contextmanager
-    def _fetched(self, wanted: Origin | ChosenRelease | Path, folder: Path) -> Iterator[Fetched]:
-        """Fetch a package for the block. A release is downloaded into `folder`."""
+    def _fetched(self, wanted: Origin | ChosenRelease | Path, known: Known, folder: Path) -> Iterator[Fetched]:
+        """Fetch a package for the block. A release is taken from the cache or downloaded into `folder`."""
         if isinstance(wanted, LocalOrigin | Path):
             yield Fetched(None, wanted if isinstance(wanted, Path) else self.local_path(wanted))
             return
         try:
             if isinstance(wanted, ChosenRelease):
-                wanted.registry.download(wanted.release, folder / "package.zip")
-                yield Fetched(None, folder / "package.zip")
+                archive = folder / "package.zip"
+                if self._cache is None or not self._cache.take(wanted.release.checksum, archive):
+                    wanted.registry.download(wanted.release, archive)
+                yield Fetched(None, archive)
                 return
+            if known.offline:
+                raise OutboundError(not_in_cache(redact_url(str(getattr(wanted, "url", "it")))))
             with self._fetcher.fetching(wanted) as fetched:
                 yield fetched
         except OutboundError as error:

@@ -23,10 +23,11 @@ from registry.install.installer import (
     withdrawal_of,
 )
 from registry.install.local_changes import described, local_changes
+from registry.install.order import locked_release
 from registry.install.parts import InstallParts
 from registry.install.registries import ChosenRelease
 from registry.install.schemas import NOT_INSTALLED, LocalChanges, Outcome, UpgradeBody, UpgradeData, UpgradeResult
-from registry.install.staged_packages import Staged
+from registry.install.staged_packages import Known, Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
 from registry.packages.update_diff import FileChanges, Footprint, update_findings
@@ -70,7 +71,8 @@ class Upgrader:
             raise validation_error(FieldError(single[0], "applies to a single skill only: send skill_id too"))
         self._project.check()
         selected = self._selected(body.skill_id)
-        self._refresh_sources(selected)
+        if not body.offline:
+            self._refresh_sources(selected)
         latest: dict[Origin, str] = {}
         results = []
         for done, stored in enumerate(selected):
@@ -135,14 +137,15 @@ class Upgrader:
         origin = listing.origin if listing is not None and listing.origin is not None else install.origin
         following = msgspec.structs.replace(install, origin=origin, following=None)
         self._parts.policy.check_origin(origin)
-        wanted = self._wanted(following.origin, requirement, commit)
+        wanted = self._wanted(following.origin, requirement, commit, body)
         if self._is_newer_than_old_enough(stored, wanted, result):
             return "up_to_date", stored.skill.version
         is_same = following.origin == install.origin and body.sha256 is None and not is_edited
         if is_same and self._is_installed(stored, install, wanted, requirement, latest):
             return "up_to_date", stored.skill.version
         on_refused = None if body.check else partial(self._parts.notify_refused, stored.skill.id)
-        with self._packages.staged(wanted, on_refused=on_refused) as staged:
+        known = Known(body.sha256, offline=body.offline)
+        with self._packages.staged(wanted, on_refused=on_refused, known=known) as staged:
             package = staged.package
             following = msgspec.structs.replace(following, inherited=inherited_by(package, listing))
             version = version_of(package, following.inherited)
@@ -172,13 +175,16 @@ class Upgrader:
         result.reason = "; ".join(self._parts.policy.passed_over(wanted.passed_over))
         return version_parts(wanted.release.version) < version_parts(stored.skill.version)
 
-    def _wanted(self, origin: Origin, requirement: str | None, commit: str | None) -> Origin | ChosenRelease:
+    def _wanted(
+        self, origin: Origin, requirement: str | None, commit: str | None, body: UpgradeBody
+    ) -> Origin | ChosenRelease:
         """Return the release that an origin in a registry means now; other origins with their credentials.
 
         `commit` is that of a repository which is wanted, instead of the newest one.
         """
         if isinstance(origin, RegistryOrigin):
-            return self._registries.choose(self._registries.at(origin.url), origin.skill, requirement)
+            locked = locked_release(requirement, body.package, body.log)
+            return self._registries.wanted(origin, requirement, locked, offline=body.offline)
         if isinstance(origin, SourceOrigin):
             if self._registries.own is None:
                 raise conflict("it was published by this service, which publishes no packages any more")

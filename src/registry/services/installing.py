@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from registry.inspection.inspector import Inspector
 from registry.install.installer import Installer
+from registry.install.package_cache import PackageCache
 from registry.install.parts import InstallParts
 from registry.install.policy import InstallPolicy
 from registry.install.registries import OwnRegistry, Registries
@@ -20,10 +21,11 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
     sources = services.sources
     own = OwnRegistry(services.publishing) if services.settings.registry.enabled else None
     policy = InstallPolicy(services.settings.install, services.project.exceptions, services.database, services.clock)
+    cache = PackageCache.configured(services.settings)
     parts = InstallParts(
-        packages=StagedPackages(services.local.root, sources.fetcher, inspector, services.settings),
+        packages=StagedPackages(services.local.root, sources.fetcher, inspector, services.settings, cache),
         offers=sources.offers,
-        registries=Registries(sources, own, policy),
+        registries=Registries(sources, own, policy, cache),
         local=services.local,
         catalog=services.catalog,
         project=services.project,

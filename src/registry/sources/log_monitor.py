@@ -54,6 +54,17 @@ class LogMonitor:
         self._store(registry, verifier, note, state)
         return verifier
 
+    def verifier(self, url: str, key: str) -> Verifier:
+        """Return the verifier of a key for the log of the registry at `url`. Raises LogRefused for another key."""
+        text = read_fact(self._database, _fact(url))
+        known = key if text is None else msgspec.json.decode(text, type=SeenLog).key
+        if known != key:
+            raise LogRefused(f"the log of {url} has the key {known} here, not {key}")
+        try:
+            return Verifier(key)
+        except CheckpointInvalid as error:
+            raise LogRefused(f"the key of the log of {url} is malformed: {error}") from None
+
     def forget(self, url: str) -> None:
         """Forget the log of the registry at `url`: it is trusted anew on its next use."""
         with self._database.write() as transaction:

@@ -29,22 +29,24 @@ class Project(NamedTuple):
         locked: The entries of its lock, if it has one.
         folder: The folder of both files.
         skills_dir: The skills directory, None if that is on another machine.
+        offline: Whether nothing may be fetched.
     """
 
     manifest: Manifest | None
     locked: Sequence[LockedSkill] | None
     folder: Path
     skills_dir: Path | None
+    offline: bool
 
     def has(self, entry: LockedSkill) -> bool:
         """Return whether there is a folder where the lock has one."""
         return self.skills_dir is not None and os.path.lexists(self.skills_dir / entry.path)
 
 
-def read_project(settings: Settings, *, is_here: bool) -> Project:
+def read_project(settings: Settings, *, is_here: bool, offline: bool) -> Project:
     """Return the project of the settings. Raises CommandFailed if it has no file that names skills, or an invalid one.
 
-    `is_here`: its skills directory is on this machine.
+    `is_here`: its skills directory is on this machine. `offline`: nothing may be fetched for it.
     """
     file = settings.project.file
     lock = file.with_name(LOCK_FILE)
@@ -57,7 +59,7 @@ def read_project(settings: Settings, *, is_here: bool) -> Project:
         raise CommandFailed(str(error)) from None
     if manifest is None and locked is None:
         raise _no_project(file)
-    return Project(manifest, locked, file.parent, settings.skills_dir if is_here else None)
+    return Project(manifest, locked, file.parent, settings.skills_dir if is_here else None, offline)
 
 
 def _no_project(file: Path) -> CommandFailed:
@@ -133,7 +135,7 @@ def _resolving(skill_id: str, dependency: Dependency, project: Project, default:
     """Return the function that installs what the manifest names, in the newest version that it admits."""
     origin = located(dependency.ordered(skill_id), project.folder)
     version = msgspec.UNSET if dependency.version is None else dependency.version
-    install = installing(SkillRequest(origin=origin, version=version, save=False), default)
+    install = installing(SkillRequest(origin=origin, version=version, save=False, offline=project.offline), default)
     name = skill_id.rpartition("/")[2]
 
     def act(backend: CommandBackend) -> Row:
@@ -149,23 +151,29 @@ def _locked_step(entry: LockedSkill, project: Project) -> Step:
     def act(backend: CommandBackend) -> Row:
         if project.skills_dir is not None and project.has(entry):
             matches = _matches(entry, project.skills_dir / entry.path)
-            return present(entry.version) if matches else updating(entry)(backend)
+            return present(entry.version) if matches else updating(entry, offline=project.offline)(backend)
         if _is_handmade(entry):
             raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
-        return installing(_locked_request(entry, project.folder))(backend)
+        return installing(_locked_request(entry, project))(backend)
 
     return entry.id, act
 
 
-def _locked_request(entry: LockedSkill, folder: Path) -> SkillRequest:
+def _locked_request(entry: LockedSkill, project: Project) -> SkillRequest:
     """Return the request for exactly what the lock names; of a folder that is used in place, whatever it holds."""
-    origin = located(entry.origin, folder)
+    origin = located(entry.origin, project.folder)
     if isinstance(origin, RegistryOrigin | SourceOrigin):
         origin = msgspec.structs.replace(origin, version=entry.version)
     if isinstance(origin, LocalOrigin) and origin.editable:
         return SkillRequest(origin=origin, save=False)
     return SkillRequest(
-        origin=origin, commit=entry.commit, sha256=entry.sha256, package=entry.package, log=entry.log, save=False
+        origin=origin,
+        commit=entry.commit,
+        sha256=entry.sha256,
+        package=entry.package,
+        log=entry.log,
+        save=False,
+        offline=project.offline,
     )
 
 

@@ -68,9 +68,17 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
     return act
 
 
-def updating(entry: LockedSkill) -> Act:
+def updating(entry: LockedSkill, *, offline: bool) -> Act:
     """Return the step that replaces an installed skill, if nobody has changed it, by the state in the lock."""
-    body = UpgradeBody(skill_id=entry.id, version=entry.version, commit=entry.commit, sha256=entry.sha256)
+    body = UpgradeBody(
+        skill_id=entry.id,
+        version=entry.version,
+        commit=entry.commit,
+        sha256=entry.sha256,
+        package=entry.package,
+        log=entry.log,
+        offline=offline,
+    )
 
     def act(backend: CommandBackend) -> Row:
         (row,) = backend.upgrade(body, lambda done, total: None)["results"]

@@ -11,7 +11,7 @@ from registry.config.groups.access import (
     OutboundSettings,
     TransparencySettings,
 )
-from registry.config.groups.commands import ClientSettings, ProjectSettings
+from registry.config.groups.commands import CacheSettings, ClientSettings, ProjectSettings
 from registry.config.groups.limits import LimitsSettings
 from registry.config.groups.protocols import ProtocolsSettings
 from registry.config.groups.publishing import Hold, PublishSettings
@@ -24,6 +24,7 @@ __all__ = [
     "AuditSettings",
     "AuthSettings",
     "BlobsSettings",
+    "CacheSettings",
     "ClientSettings",
     "DatabaseSettings",
     "EmbeddingSettings",

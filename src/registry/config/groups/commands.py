@@ -46,6 +46,26 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 64 << 20
 
 
+class CacheSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The cache of packages that the local profile has fetched."""
+
+    dir: Annotated[
+        Path | None,
+        Meta(
+            description="folder of fetched packages, which `install` takes again without the network; default: "
+            "skill-registry in XDG_CACHE_HOME, else in ~/.cache; without a home folder none"
+        ),
+    ] = None
+    bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1 << 50,
+            description="size limit of the cache of packages; the least recently used ones go first; 0 turns it off",
+        ),
+    ] = 1 << 30
+
+
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest of the project that uses the skills."""
 
