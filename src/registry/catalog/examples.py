@@ -28,16 +28,23 @@ MAX_CHOICES = 60
 AUTHOR = "author"
 """The caller of the examples that a skill brings with it, in `metadata.examples` of its front matter."""
 
+LOCAL = "local"
+"""The only caller of the local profile: a person whose own choices count in full."""
+
 MAX_OF_AUTHOR = 6
 """The examples of a skill's author that count. The others are ignored."""
 
 _AUTHOR_WEIGHT = 0.5  # what an author expects to be asked says less than what somebody asked
+_LONE_WEIGHT = 0.2  # of the choices of a registry's skill that one caller alone chose: one account buys no rank
 _MAX_VOTES = 3  # callers who chose a skill for the same query and count
 _HALF_LIFE = timedelta(days=180)
 
 
 class Choice(msgspec.Struct, kw_only=True):
-    """A stored choice: a caller said of a skill that it fits a query, or that it does not. `caller` is a keyed hash."""
+    """A stored choice: a caller said of a skill that it fits a query, or that it does not.
+
+    `caller` is a keyed hash, or `LOCAL`.
+    """
 
     skill_id: str
     example_id: str
@@ -204,9 +211,10 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
     """Return the examples that follow from the choices of a skill, given newest first.
 
     A query counts as often as callers chose the skill for it, less those who found it wrong but one: a single caller
-    cancels nobody's choice. Older examples weigh less than the newest one: half after 180 days. Examples of the author
-    come last.
+    cancels nobody's choice. Older examples weigh less than the newest one: half after 180 days. In a registry, the
+    examples of a skill that one caller alone chose weigh a fifth. Examples of the author come last.
     """
+    choosers: set[str] = set()
     votes: dict[str, int] = defaultdict(int)
     wrong: dict[str, int] = defaultdict(int)
     found: dict[str, tuple[str, str]] = {}
@@ -219,14 +227,16 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
             wrong[hashed] += 1
         else:
             votes[hashed] += 1
+            choosers.add(caller)
             found.setdefault(hashed, (query, at))
     left = {hashed: votes[hashed] - max(0, wrong[hashed] - 1) for hashed in found}
     kept = [(*found[hashed], count) for hashed, count in left.items() if count > 0]
     newest = max((at for _, at, _ in kept), default="")
-    learned = [Example(query, _weight(count, at, newest)) for query, at, count in kept]
+    trust = 1.0 if len(choosers) > 1 or LOCAL in choosers else _LONE_WEIGHT
+    learned = [Example(query, round(trust * _weight(count, at, newest), 3)) for query, at, count in kept]
     return [*learned, *authors][:MAX_EXAMPLES]
 
 
 def _weight(votes: int, at: str, newest: str) -> float:
     age = datetime.fromisoformat(newest) - datetime.fromisoformat(at)
-    return round(float(min(votes, _MAX_VOTES) * 0.5 ** (age / _HALF_LIFE)), 3)
+    return float(min(votes, _MAX_VOTES) * 0.5 ** (age / _HALF_LIFE))

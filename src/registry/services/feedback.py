@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from registry.catalog.conditions import check_scope
-from registry.catalog.examples import MAX_CHOICES, Choice, Examples, NewChoice, Outcome
+from registry.catalog.examples import LOCAL, MAX_CHOICES, Choice, Examples, NewChoice, Outcome
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError, read_fact
@@ -27,7 +27,6 @@ KEPT_FOR = timedelta(days=365)
 LIMIT_OF_CALLER = 3
 """The choices of one skill that one caller of a registry may have. In the local profile there is only one caller."""
 
-LOCAL_CALLER = "local"
 _ROUND_SECONDS = 24 * 3600.0
 _SECRETS = frozenset(rule.id for rule in SECRETS)
 
@@ -149,5 +148,5 @@ class Feedback:
         return Forgotten(deleted=self.examples.forget(caller=self._caller(principal)))
 
     def _caller(self, principal: Principal | None) -> str:
-        """Return the keyed hash under which the choices of a caller are stored."""
-        return self._ids.caller(principal.account if principal else LOCAL_CALLER)
+        """Return the name under which the choices of a caller are stored: a keyed hash in a registry."""
+        return self._ids.caller(principal.account) if principal else LOCAL

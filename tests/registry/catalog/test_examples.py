@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.catalog.examples import MAX_CHOICES, MAX_EXAMPLES, Examples, NewChoice, Outcome
+from registry.catalog.examples import LOCAL, MAX_CHOICES, MAX_EXAMPLES, Examples, NewChoice, Outcome
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
 from search.types import Example
@@ -33,7 +33,7 @@ class World:
         self.key = self.skills.catalog.keys(["pdf"])["pdf"]
         self.examples = Examples(database, self.clock, YEAR)
 
-    def add(self, query: str, caller: str = "ann", outcome: Outcome = "chosen", limit: int = 100) -> None:
+    def add(self, query: str, caller: str = LOCAL, outcome: Outcome = "chosen", limit: int = 100) -> None:
         self.examples.add(NewChoice(self.key, query, caller, outcome, limit))
 
     def read(self) -> list[Example]:
@@ -55,15 +55,27 @@ def test_a_query_counts_once_for_each_caller_and_at_most_three_times(world: Worl
 
 
 def test_callers_who_found_it_wrong_count_against_it_and_a_single_caller_cancels_nothing(world: World) -> None:
-    world.add("read a scan", "ann")
+    world.add("read a scan", LOCAL)
     world.add("read a scan", "bob", "wrong")
     assert world.read() == [Example("read a scan", 1.0)]
     world.add("read a scan", "dee", "wrong")
     assert world.read() == []
     world.add("read a scan", "cy", "helped")
     assert world.read() == [Example("read a scan", 1.0)]
-    world.add("read a scan", "ann", "wrong")
+    world.add("read a scan", LOCAL, "wrong")
     assert world.read() == []
+
+
+def test_what_one_caller_of_a_registry_chose_alone_weighs_a_fifth(world: World) -> None:
+    world.add("read a scan", "ann")
+    world.clock.forward(1)
+    world.add("fill a form", "ann")
+    assert world.read() == [Example("fill a form", 0.2), Example("read a scan", 0.2)]
+    world.add("split a page", "bob", "wrong")
+    assert {example.weight for example in world.read()} == {0.2}
+    world.clock.forward(1)
+    world.add("split a page", "bob")
+    assert world.read() == [Example("split a page", 1.0), Example("fill a form", 1.0), Example("read a scan", 1.0)]
 
 
 def test_older_examples_weigh_less_and_are_forgotten(world: World) -> None:
