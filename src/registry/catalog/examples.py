@@ -11,7 +11,7 @@ import msgspec
 
 from registry.catalog.document_rows import FormerDocument, blank_document, decode_examples, put_examples
 from registry.db import Database, Reader, Row, Transaction
-from registry.domain.models import Skill, timestamp
+from registry.domain.models import Skill, example_texts, timestamp
 from search.types import Example
 
 Outcome = Literal["chosen", "installed", "helped", "wrong"]
@@ -178,8 +178,7 @@ def put_author_examples(
 
 def _queries_of(examples: object) -> set[str]:
     """Return the first examples of an author, each query once."""
-    given = examples.splitlines() if isinstance(examples, str) else examples if isinstance(examples, list) else []
-    queries = (normalized(query) for query in given if isinstance(query, str))
+    queries = map(normalized, example_texts(examples))
     return set(islice({query_hash(query): query for query in queries if query}.values(), MAX_OF_AUTHOR))
 
 

@@ -277,6 +277,12 @@ class SkillVersion(VersionItem, kw_only=True):
 _MOST_PARTS = 1_000
 
 
+def example_texts(value: object) -> list[str]:
+    """Return the texts of `metadata.examples`: a list, or one text with an example on each line."""
+    given = value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [text for text in given if isinstance(text, str)]
+
+
 def split_labels(value: list[str] | str) -> list[str]:
     """Return tags or capabilities as a list: trimmed, without empty texts and duplicates, in order.
 

@@ -8,14 +8,14 @@ versions. To be *installed*, it is enough that a scan of the skills directory wo
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from registry.domain.findings import Finding
-from registry.domain.models import RESERVED_IDS, Author, Capability, Tag, Version, split_labels
+from registry.domain.models import RESERVED_IDS, Author, Capability, Tag, Version, example_texts, split_labels
 from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.validation import find_errors
 from registry.domain.version_text import version_number
@@ -44,6 +44,10 @@ _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _SCOPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_DESCRIPTION = 1_024
 _GOOD_DESCRIPTION = range(10, 501)
+_REPEATED_EXAMPLES = 3
+_LISTED_REQUESTS = 5
+_WORDS_OF_REQUEST = range(3, 8)
+_BETWEEN_REQUESTS = re.compile(r"[,;\n]+")
 _MAX_LABELS = 20
 _UNREAD = frozenset({"front-matter", "skill-file", "project-file"})
 """Faults after which other faults may only follow from them."""
@@ -216,7 +220,7 @@ def _fault(field: str, message: str, file: str = SKILL_FILE) -> Finding:
 
 
 def _warnings(document: FrontMatter, description: str, folder: str | None) -> Iterator[Finding]:
-    yield from _description_warnings(description)
+    yield from _description_warnings(description, document)
     for defect in document.defects:
         if not defect.refused:
             message = f"{defect.field}: {defect.advice}"
@@ -303,10 +307,27 @@ def _description_faults(description: str) -> list[Finding]:
     return faults
 
 
-def _description_warnings(description: str) -> list[Finding]:
-    if len(description) in _GOOD_DESCRIPTION:
-        return []
-    return [quality_warning("description-length", "the description should have 10 to 500 characters", SKILL_FILE)]
+def _description_warnings(description: str, document: FrontMatter) -> Iterator[Finding]:
+    if len(description) not in _GOOD_DESCRIPTION:
+        yield quality_warning("description-length", "the description should have 10 to 500 characters", SKILL_FILE)
+    metadata = document.fields.get("metadata")
+    examples = example_texts(metadata.get("examples")) if isinstance(metadata, dict) else []
+    if _lists_requests(description, examples):
+        message = "the description is a list of requests: say in a sentence what the skill does"
+        yield quality_warning("list-of-requests", message, SKILL_FILE)
+
+
+def _lists_requests(description: str, examples: Iterable[str]) -> bool:
+    """Return whether a description is written for a search and not for a reader.
+
+    It repeats three of its examples, or it is one list of five or more requests of three to seven words. No description
+    of 2,665 real skills is such a list.
+    """
+    words = " ".join(description.casefold().split())
+    if sum(bool(text.strip()) and text.strip().casefold() in words for text in examples) >= _REPEATED_EXAMPLES:
+        return True
+    parts = [part.split() for part in _BETWEEN_REQUESTS.split(description) if part.strip()]
+    return len(parts) >= _LISTED_REQUESTS and all(len(part) in _WORDS_OF_REQUEST for part in parts)
 
 
 def _line(text: str, field: str, warnings: list[Finding]) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,29 @@ def test_unusual_files_are_kept_with_a_warning(tmp_path: Path) -> None:
     assert {("unusual-extension", "scripts/tool.xyz"), ("unusual-extension", "references/book.epub")} <= told
     assert {("long-skill-file", "SKILL.md"), ("description-length", "SKILL.md")} <= told
     assert package.findings.risk == "none"
+
+
+@pytest.mark.parametrize(
+    ("description", "examples", "is_list"),
+    [
+        ("Merge two pdf files, turn pdf into text, fill in a form, sign a contract, rotate all pages", (), True),
+        (
+            "On pdf: merge two files, split a book or sign it.",
+            ("merge two files", "split a book", "SIGN IT"),
+            True,
+        ),
+        ("On pdf: merge two files, split a book or sign it.", ("merge two files", "split a book"), False),
+        ("Fills in forms, splits books, signs contracts, rotates pages and merges files of a folder.", (), False),
+    ],
+)
+def test_a_description_that_is_a_list_of_requests_is_named(
+    tmp_path: Path, description: str, examples: Sequence[str], is_list: bool
+) -> None:
+    lines = "".join(f"\n    - {example}" for example in examples)
+    metadata = f"metadata:\n  examples:{lines}\n" if examples else ""
+    skill = f'---\nname: pdf\ndescription: "{description}"\n{metadata}---\n# PDF\n'
+    package = read(plain_zip({"SKILL.md": skill.encode()}), tmp_path / "staged")
+    assert ("list-of-requests" in {finding.rule for finding in package.findings.findings}) is is_list
 
 
 def test_dangerous_texts_are_findings_of_the_package(tmp_path: Path) -> None:
