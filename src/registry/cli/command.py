@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -18,9 +19,11 @@ from registry.cli.remote.client import connect
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog, registry_besides
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
+from registry.domain.agents import SHARED
 from registry.domain.validation import convert
 from registry.errors import RegistryError
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
+from registry.runtime.home_folder import expanded
 
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
@@ -41,6 +44,14 @@ registry_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
+global_option = click.option(
+    "--global",
+    "is_global",
+    is_flag=True,
+    help="The skills of all your projects: ~/.agents/skills, and the folders of agents in your home folder.",
+)
+
+
 def backend_options(command: _Command) -> _Command:
     """Give a command `--json` and the options that select a catalog."""
     return json_option(server_option(settings_options(*SHARED_SETTINGS)(command)))
@@ -51,10 +62,27 @@ def load(flags: dict[str, Any]) -> Settings:
     config = flags.pop("config", None)
     given = {setting.key: flags.get(parameter(setting.key)) for setting in SETTINGS}
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
+    if flags.get("is_global"):
+        given = {key: value for key, value in given.items() if value} | {
+            key: place for key, place in _of_user(environment).items() if not given.get(key)
+        }
     try:
         return load_settings(given, environment, config)
     except SettingsError as error:
         stop(error, WRONG_USAGE)
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """Return the home folder of the user."""
+    return expanded(environment.get("HOME") or "~")
+
+
+def _of_user(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of what a user installs for all projects."""
+    home = home_of(environment)
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local/share") / "skill-registry"
+    places = {"skills_dir": home / SHARED, "data_dir": data / "catalog", "project.file": data / "skill-project.toml"}
+    return {key: str(place) for key, place in places.items()}
 
 
 def stop(reason: str | Exception, code: int = FAILED) -> NoReturn:
@@ -125,7 +153,7 @@ def server_of(settings: Settings, server: str | None, flags: Mapping[str, Any]) 
 
 
 def _names_data_dir(flags: Mapping[str, Any]) -> bool:
-    return bool(flags.get(parameter("data_dir")))
+    return bool(flags.get(parameter("data_dir")) or flags.get("is_global"))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
+from registry.cli.installing.agents import AgentWork, agent_options
 from registry.cli.installing.project import locked_steps, project_steps, read_project
 from registry.cli.installing.rows import (
     FAILED_OUTCOME,
@@ -41,6 +42,9 @@ class _Wishes(NamedTuple):
     offline: bool
     editable: bool
     no_save: bool
+    agents: Sequence[str]
+    links: bool
+    is_global: bool
 
 
 @click.command()
@@ -52,6 +56,7 @@ class _Wishes(NamedTuple):
 @click.option("--offline", is_flag=True, help="Fetch nothing: take packages from the cache, or fail.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
+@agent_options
 @installing_options
 def install(origins: tuple[str, ...], registry: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """Install skills. Each ORIGIN is the id of a skill in a source or a registry, a URL, or a folder.
@@ -77,12 +82,11 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
 
     Packages that were fetched before come from a cache on this machine, which 'skill-registry cache' shows. What the
     lock names is installed from it also if the registry cannot be reached. With --offline no registry is asked at all.
+
+    Agents read skills from folders of their own. With --agent, and for the agents that the manifest names, every skill
+    that is installed is put there too, as a copy or with --link as a link: in the project, or with --global for you.
     """
-    wishes = _Wishes(**{name: flags.pop(name) for name in _Wishes._fields})
-    if wishes.locked and origins:
-        command.stop("--locked installs what the lock names: give no ORIGIN", command.WRONG_USAGE)
-    if not origins and (registry or wishes.editable or wishes.no_save):
-        command.stop("--from, --editable and --no-save need an ORIGIN", command.WRONG_USAGE)
+    wishes = _wishes(flags, origins, registry)
     settings = command.load(dict(flags))
     registries = registries_of(settings, registry)
     saves = bool(origins) and not wishes.no_save and server is None
@@ -92,7 +96,10 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
     else:
         steps = _project_steps(settings, registries, wishes, is_here=server is None)
     shown = partial(placed, settings.skills_dir)
+    work = _agent_work(settings, wishes, server)
     rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
+    if work is not None:
+        work.finish(rows)
     if saves:
         note_unrecorded(settings, rows)
     if not wishes.offline:
@@ -104,7 +111,10 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
 @click.argument("skill_ids", metavar="ID...", nargs=-1, required=True)
 @installing_options
 def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **flags: Any) -> None:
-    """Remove skills. This deletes their folders and their entries in the project's manifest and lock."""
+    """Remove skills. This deletes their folders and their entries in the project's manifest and lock.
+
+    Copies and links in the folders of agents go too, unless they were changed there.
+    """
 
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
@@ -113,7 +123,10 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
 
         return skill_id, remove
 
+    work = AgentWork.begin(command.load(dict(flags)), is_global=flags["is_global"]) if server is None else None
     rows = _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", (), as_json=as_json)
+    if work is not None:
+        work.finish(rows)
     exit_if_failed(rows)
 
 
@@ -158,6 +171,30 @@ def _run(
         rows = failed.rows
     console.show({"results": [shown(row) for row in rows]}, rows_shown, as_json=as_json)
     return list(rows)
+
+
+def _wishes(flags: dict[str, Any], origins: Sequence[str], registry: str | None) -> _Wishes:
+    """Return the switches. Exits if they contradict each other."""
+    wishes = _Wishes(**{name: flags[name] for name in _Wishes._fields})
+    if wishes.locked and origins:
+        command.stop("--locked installs what the lock names: give no ORIGIN", command.WRONG_USAGE)
+    if not origins and (registry or wishes.editable or wishes.no_save):
+        command.stop("--from, --editable and --no-save need an ORIGIN", command.WRONG_USAGE)
+    return wishes
+
+
+def _agent_work(settings: Settings, wishes: _Wishes, server: str | None) -> AgentWork | None:
+    """Return what to do for agents, None for a server that may be on another machine."""
+    if server is not None:
+        if wishes.agents or wishes.is_global:
+            command.stop("--agent and --global are for this machine: leave out --server", command.WRONG_USAGE)
+        return None
+    if wishes.is_global and not settings.project.file.exists():
+        settings.project.file.parent.mkdir(parents=True, exist_ok=True)
+        ManifestFile(settings.project.file).create()
+    return AgentWork.begin(
+        settings, wishes.agents, links=wishes.links, is_global=wishes.is_global, save=not wishes.no_save
+    )
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Step:

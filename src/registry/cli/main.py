@@ -43,6 +43,7 @@ COMMANDS = {
                 ("project", "lock", "Write skills.lock, which names the installed skills."),
                 ("project", "verify", "Check the installed skills against skills.lock, offline."),
                 ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),
+                ("installing.agents", "agents", "Show which agents are used here, and their folders."),
                 ("project", "cache", "Show the cache of packages, or empty it."),
                 ("catalog", "generate-mdc", "Write a rule file for editors that lists the skills."),
             ),

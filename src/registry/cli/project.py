@@ -11,10 +11,13 @@ import msgspec
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
 from registry.cli.help.settings_options import settings_options
+from registry.cli.installing.agents import places_of
 from registry.cli.local_backend import open_catalog
 from registry.db import DatabaseUnusable
+from registry.domain.agents import agents_named
 from registry.errors import RegistryError
 from registry.install.package_cache import PackageCache
+from registry.project.agent_folders import agent_differences
 from registry.project.lock_entries import locked_skills
 from registry.project.lock_file import LOCK_FILE, LockFileError, read_lock, write_lock
 from registry.project.log_check import check_log
@@ -24,6 +27,7 @@ from registry.transparency.checkpoint import CheckpointInvalid, Verifier
 
 
 @click.command()
+@command.global_option
 @command.json_option
 @settings_options(*command.SHARED_SETTINGS, "project.file")
 def lock(as_json: bool, **flags: Any) -> None:
@@ -57,23 +61,35 @@ def lock(as_json: bool, **flags: Any) -> None:
 @click.option(
     "--index", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A clone of the registry's index."
 )
+@command.global_option
 @command.json_option
 @settings_options("skills_dir", "data_dir", "project.file")
 def verify(with_log: bool, key: str | None, index: Path | None, as_json: bool, **flags: Any) -> None:
     """Check the installed skills against skills.lock, offline. Exit codes: 1 they differ, 2 there is no usable lock.
 
+    The folders of the agents that the manifest names must have the same skills.
+
     With --log the command also checks that the transparency log of its registry includes every skill from a registry.
     With --index it checks too that a clone of the registry's index lists the same packages and shows the same log.
     """
+    is_global = flags["is_global"]
     settings = command.load(flags)
     if not with_log and (key or index):
         command.stop("--key and --index need --log", command.WRONG_USAGE)
     try:
         locked = read_lock(settings.project.file.with_name(LOCK_FILE))
         logged = check_log(locked, verifier_of(key), index) if with_log else None
+        manifest = ManifestFile(settings.project.file).read()
+        agents = agents_named(manifest.tool.agents) if manifest else []
+    except RegistryError as error:
+        command.stop(error.line, command.WRONG_USAGE)
     except (LockFileError, OSError) as error:
         command.stop(error, command.WRONG_USAGE)
-    changes = differences(locked, settings.skills_dir)
+    folders = places_of(settings, is_global=is_global).folders(agents)
+    changes = [
+        *differences(locked, settings.skills_dir),
+        *agent_differences(locked, folders, settings.skills_dir),
+    ]
     answer = {"skills": len(locked), "differences": msgspec.to_builtins(changes)}
     answer |= {"log": msgspec.to_builtins(logged)} if logged else {}
     console.show(answer, _verify_tables, as_json=as_json)

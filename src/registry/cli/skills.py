@@ -1,7 +1,8 @@
 """`skill-registry list`, `show` and `versions`: the installed skills, one skill in full, and its versions."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.risk import place
 from registry.cli.search.results import show_list
+from registry.config.settings import Settings
 
 _FACTS = (
     *("id", "name", "version", "description", "author", "license", "tags", "capabilities", "source", "installed"),
@@ -29,20 +31,37 @@ _FACTS = (
 )
 @command.json_option
 @command.server_option
-@settings_options(*command.SHARED_SETTINGS)
+@command.global_option
+@settings_options(*command.SHARED_SETTINGS, "project.file")
 def list_all(limit: int | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the installed skills. In a pipe, each is a line of tab-separated fields.
 
-    The fields are id, version, risk, source and description.
+    The fields are id, version, risk, source and description. With --json, each skill also has the folders of agents
+    that have it too.
     """
+    settings, is_global = command.load(dict(flags)), flags["is_global"]
     cards, total = command.with_backend(
         flags, server, lambda backend: backend.list_skills(limit), Needs(indexes=False), reads=True
     )
+    if server is None:
+        cards = _with_agents(cards, settings, is_global=is_global)
     answer = {"total": total, "skills": sorted(cards, key=lambda card: str(card["id"]))}
     if as_json:
         console.show(answer, console.facts_table, as_json=True)
-    else:
-        show_list(answer)
+        return
+    show_list(answer)
+    held = Counter(folder for card in cards for folder in card.get("agent_folders", ()))
+    for folder, count in sorted(held.items()):
+        console.note(f"{folder} has {count} of these skills too, for agents")
+
+
+def _with_agents(cards: Sequence[Data], settings: Settings, *, is_global: bool) -> list[Data]:
+    """Return the cards of skills of this machine, each with the folders of agents that have it too."""
+    from registry.cli.installing.agents import places_of  # noqa: PLC0415 - loads the reader of skills
+    from registry.project.agent_folders import AgentCopies  # noqa: PLC0415
+
+    copies = AgentCopies(places_of(settings, is_global=is_global))
+    return [{**card, "agent_folders": copies.holders(str(card["id"]))} for card in cards]
 
 
 @click.command()

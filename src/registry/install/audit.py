@@ -36,12 +36,13 @@ _SKEW = timedelta(minutes=5)
 
 
 class WithdrawnSkill(msgspec.Struct, kw_only=True):
-    """A locked skill that its registry has withdrawn."""
+    """A locked skill that its registry has withdrawn. `agent_folders` are those that have a copy of it, or a link."""
 
     id: str
     version: str
     registry: str
     withdrawn: Withdrawn
+    agent_folders: list[str] = msgspec.field(default_factory=list)
 
 
 class AuditedLog(msgspec.Struct, kw_only=True):

@@ -9,6 +9,7 @@
 
     [tool.skill-registry]
     skills_directory = "skills"
+    agents = ["claude", "codex"]
 
 A dependency without a version accepts any version, and one without an origin any source. Other content of the file is
 neither checked nor lost.
@@ -81,11 +82,14 @@ class ToolSettings(msgspec.Struct, kw_only=True):
 
     `exceptions` has what may be installed whatever `install.max_risk` and `install.min_age` say: by the id of a skill
     in its registry one version, by the name of another skill the commit of its repository or the digest of its files.
+    `agents` are those whose folders get every skill, as links with `agent_links`.
     """
 
     skills_directory: _Text | None = None
     sources: list[dict[str, Any]] = field(default_factory=list)
     exceptions: dict[str, PolicyException] = field(default_factory=dict)
+    agents: Annotated[list[_Text], Meta(max_length=50)] = field(default_factory=list)
+    agent_links: bool = False
 
 
 class Manifest(msgspec.Struct, kw_only=True):

@@ -1,6 +1,6 @@
-"""Adds, changes or removes one entry of a skill-project.toml, and leaves all other text as it is."""
+"""Adds, changes or removes one entry of a skill-project.toml, or its agents, and leaves all other text as it is."""
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +33,29 @@ def remove_dependency(text: str, skill_id: str, name: str) -> str:
     expected = _dependencies(text, name)
     del expected[skill_id]
     return _edited(text, name, expected, lambda table: table.__delitem__(skill_id))
+
+
+def put_agents(text: str, agents: Sequence[str], *, links: bool, name: str) -> str:
+    """Return the text of the file `name` with these agents. Raises CONFLICT if its layout does not allow the change."""
+    try:
+        document = tomlkit.parse(text)
+        settings = document.setdefault("tool", tomlkit.table(is_super_table=True)).setdefault(
+            "skill-registry", tomlkit.table()
+        )
+        settings["agents"] = list(agents)
+        if links or "agent_links" in settings:
+            settings["agent_links"] = links
+        after = document.as_string()
+        (before, rest), (now, others) = _parts(text, name), _parts(after, name)
+        for table in (rest, others):
+            own = table.setdefault("tool", {}).setdefault("skill-registry", {})
+            own.pop("agents", None)
+            own.pop("agent_links", None)
+    except (TOMLKitError, RecursionError, RegistryError, AttributeError, TypeError):
+        raise _impossible(name) from None
+    if (before, rest) != (now, others):
+        raise _impossible(name)
+    return after
 
 
 def _dependencies(text: str, name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable, validation_error
 from registry.project.local_paths import portable
 from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_version
-from registry.project.manifest_edit import put_dependency, remove_dependency
+from registry.project.manifest_edit import put_agents, put_dependency, remove_dependency
 from registry.runtime.atomic_files import only_writer, replace_file
 
 _log = logging.getLogger("registry.project")
@@ -109,6 +109,10 @@ class ManifestFile:
 
         self._edit(edit)
         return changed
+
+    def set_agents(self, agents: Sequence[str], *, links: bool) -> None:
+        """Set the agents whose folders get every skill. Raises CONFLICT if the layout of the file does not allow it."""
+        self._edit(lambda text, manifest: put_agents(text, agents, links=links, name=self.path.name))
 
     def remove(self, skill_id: str) -> None:
         """Remove a dependency. Raises NOT_FOUND."""

@@ -15,6 +15,7 @@ from registry.cli.checking.asking import ask, said_of
 from registry.cli.checking.formats import format_options
 from registry.cli.checking.sarif import sarif_log
 from registry.cli.help.settings_options import settings_options
+from registry.cli.installing.agents import places_of
 from registry.cli.project import verifier_of
 from registry.cli.user_registries import registries_of
 from registry.domain.durations import parse_duration
@@ -22,6 +23,7 @@ from registry.domain.findings import Severity
 from registry.domain.withdrawals import WithdrawalState
 from registry.install.audit import AuditReport, ChangedFindings, changed_findings
 from registry.packages.checking import CheckedFinding, CheckedSkill, CheckReport
+from registry.project.agent_folders import AgentCopies
 from registry.project.lock_file import LOCK_FILE, LockFileError, read_lock
 
 CANNOT_TELL = 2
@@ -40,6 +42,7 @@ _SEVERITIES: dict[WithdrawalState, Severity] = {"revoked": "high", "yanked": "me
     "--key", metavar="KEY", help="The public key of the log, or a file that holds it. Default: that in the lock."
 )
 @format_options
+@command.global_option
 @settings_options("skills_dir", "data_dir", "project.file")
 def audit(max_age: str, key: str | None, output: Literal["text", "json", "sarif"], as_json: bool, **flags: Any) -> None:
     """Ask registries what of skills.lock they have withdrawn. Exit codes: 1 something, 2 it cannot tell.
@@ -55,6 +58,7 @@ def audit(max_age: str, key: str | None, output: Literal["text", "json", "sarif"
     skill-registry audit
     skill-registry audit --max-age 3d --format sarif > audit.sarif
     """
+    is_global = flags["is_global"]
     settings = command.load(flags)
     path = settings.project.file.with_name(LOCK_FILE)
     try:
@@ -62,6 +66,9 @@ def audit(max_age: str, key: str | None, output: Literal["text", "json", "sarif"
         named = registries_of(settings, None).named
         report = ask(settings, named, locked, _age(max_age), verifier_of(key))
         report.changed = list(changed_findings(locked, settings.skills_dir))
+        copies = AgentCopies(places_of(settings, is_global=is_global))
+        for skill in report.withdrawn:
+            skill.agent_folders = copies.holders(next(entry.path for entry in locked if entry.id == skill.id))
     except (LockFileError, CommandFailed, OSError) as error:
         command.stop(error, CANNOT_TELL)
     if output == "sarif":
@@ -86,7 +93,8 @@ def _age(text: str) -> timedelta | None:
 def _parts(answer: console.Data) -> Iterator[console.Part]:
     report = msgspec.convert(answer, AuditReport)
     for skill in report.withdrawn:
-        yield console.line((skill.withdrawn.state, "red"), f"  {said_of(skill)}")
+        held = f" (agents read it from {', '.join(skill.agent_folders)})" if skill.agent_folders else ""
+        yield console.line((skill.withdrawn.state, "red"), f"  {said_of(skill)}{held}")
     for name, reason in report.unclear.items():
         yield console.line(("cannot tell", "yellow"), f"  {name}: {reason}")
     for changed in report.changed:

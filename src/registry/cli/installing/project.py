@@ -151,7 +151,7 @@ def _locked_step(entry: LockedSkill, project: Project) -> Step:
     def act(backend: CommandBackend) -> Row:
         if project.skills_dir is not None and project.has(entry):
             matches = _matches(entry, project.skills_dir / entry.path)
-            return present(entry.version) if matches else updating(entry, offline=project.offline)(backend)
+            return present(entry) if matches else updating(entry, offline=project.offline)(backend)
         if _is_handmade(entry):
             raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
         return installing(_locked_request(entry, project))(backend)

@@ -25,7 +25,7 @@ _REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
 def installing_options(function: _Command) -> _Command:
     """Give a command `--json` and the options that select a catalog and a project."""
     options = settings_options(*command.SHARED_SETTINGS, "project.file")
-    return command.json_option(command.server_option(options(function)))
+    return command.global_option(command.json_option(command.server_option(options(function))))
 
 
 def ask_of_withdrawals(settings: Settings, server: str | None, named: Sequence[str], rows: Sequence[Row]) -> None:

@@ -26,9 +26,9 @@ Step = tuple[str, Act]
 """The name of a skill, and what is done with it."""
 
 
-def present(version: str) -> Row:
-    """Return the row of a skill that is there already."""
-    return {"outcome": "already_installed", "resolved_version": version}
+def present(entry: LockedSkill) -> Row:
+    """Return the row of a locked skill that is there already."""
+    return {"outcome": "already_installed", "resolved_version": entry.version, "folder": entry.path}
 
 
 def _of_skill(skill: Row) -> Row:
@@ -90,7 +90,7 @@ def updating(entry: LockedSkill, *, offline: bool) -> Act:
         skill = backend.skill(row["id"])
         warn_of_risk(skill)
         warn_of_withdrawal(skill)
-        return {"outcome": row["outcome"], "resolved_version": row["resolved_version"]}
+        return {"outcome": row["outcome"], "resolved_version": row["resolved_version"], "folder": entry.path}
 
     return act
 

@@ -8,6 +8,7 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, Data
+from registry.cli.installing.agents import AgentWork
 from registry.cli.installing.local_changes import has_local_changes, ways_on
 from registry.cli.installing.rows import ask_of_withdrawals, exit_if_failed, installing_options, rows_shown
 from registry.cli.risk import warn_of_risk, warn_of_withdrawal
@@ -39,6 +40,7 @@ def upgrade(
 
     A skill whose files were changed here is left as it is: its changes are shown, and the command exits with 1.
     """
+    is_global = flags["is_global"]
     fields = {"skill_id": skill_id, "check": check, "discard": discard, "version": version}
     body = command.converted(fields, UpgradeBody)
     settings = command.load(dict(flags))
@@ -55,7 +57,10 @@ def upgrade(
         return answer
 
     is_empty = skill_id is None and _is_empty(settings, server)
+    work = AgentWork.begin(settings, is_global=is_global) if server is None and not check else None
     answer = _NOTHING if is_empty else command.with_backend(flags, server, run, CREATES, named=named)
+    if work is not None:
+        work.finish(answer["results"])
     console.show(answer, rows_shown if skill_id else _upgrade_tables, as_json=as_json)
     edited = [row for row in answer["results"] if has_local_changes(row)]
     for row in edited:

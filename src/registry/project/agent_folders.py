@@ -1,0 +1,217 @@
+"""The folders of agents, which get copies of the installed skills or links to them.
+
+The skills directory stays the place of the installation. What is in the folder of an agent belongs to the installation
+if it is a link to the skills directory, or has the same files. Anything else is the user's, and is left alone. So no
+record is needed that could be wrong.
+"""
+
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from registry.domain.agents import AGENTS, Agent
+from registry.domain.file_names import printable_name
+from registry.project.lock_file import LockedSkill
+from registry.project.verify import Difference
+from registry.runtime.atomic_files import TEMPORARY_PREFIX, only_writer, sync_tree, temporary_path
+from registry.skill_folder import has_digest, list_files, tree_digest
+
+Outcome = Literal["placed", "same", "kept"]
+
+_KIND = "agent-"
+"""The kind of temporary folder in the folders of agents."""
+
+
+class AgentFolder(NamedTuple):
+    """A folder of skills that these agents read. `shown` is its path for people."""
+
+    path: Path
+    shown: str
+    agents: tuple[str, ...]
+
+
+class Places(NamedTuple):
+    """Where the folders of agents are: in a project, or below the home folder of a user.
+
+    Args:
+        skills_dir: The skills directory.
+        project: The folder of the project; None for what a user has installed for all projects.
+        home: The home folder.
+        environment: The variables that move the folders of agents.
+    """
+
+    skills_dir: Path
+    project: Path | None
+    home: Path
+    environment: Mapping[str, str]
+
+    def folders(self, agents: Sequence[Agent] = AGENTS) -> list[AgentFolder]:
+        """Return the folders of agents, each once, without the skills directory itself."""
+        by_path: dict[Path, list[str]] = {}
+        for agent in agents:
+            path = self.project / agent.project if self.project else agent.user_folder(self.environment, self.home)
+            if not _is_same(path, self.skills_dir):
+                by_path.setdefault(path, []).append(agent.title)
+        return [AgentFolder(path, self._shown(path), tuple(titles)) for path, titles in by_path.items()]
+
+    def _shown(self, path: Path) -> str:
+        if self.project is not None:
+            return path.relative_to(self.project).as_posix()
+        return f"~/{path.relative_to(self.home)}" if path.is_relative_to(self.home) else str(path)
+
+    def problem(self, folder: AgentFolder) -> str | None:
+        """Return why nothing may be written into a folder: in a project that somebody else made, it may be a link."""
+        if self.project is None or Path(os.path.realpath(folder.path)).is_relative_to(os.path.realpath(self.project)):
+            return None
+        return f"{folder.shown} is a link out of the project: replace it with a folder"
+
+
+class AgentCopies:
+    """The copies and links of installed skills in the folders of agents, as they were when this was made."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._digests: dict[str, str] = {}
+        self._own: list[tuple[AgentFolder, str]] = []
+        for folder in places.folders():
+            for name in _names(folder.path) if places.problem(folder) is None else ():
+                skill = places.skills_dir / name
+                if (skill / "SKILL.md").is_file() and self._is_own(folder.path / name, skill):
+                    self._own.append((folder, name))
+
+    def _is_own(self, place: Path, skill: Path) -> bool:
+        if place.is_symlink():
+            return _is_same(place, skill)
+        if skill.name not in self._digests:
+            self._digests[skill.name] = tree_digest(skill)
+        return has_digest(place, self._digests[skill.name])
+
+    def holders(self, name: str) -> list[str]:
+        """Return the folders that had a skill of the skills directory."""
+        return [folder.shown for folder, held in self._own if held == name]
+
+    def follow(self) -> Iterator[str]:
+        """Bring the copies to the present state of the skills directory: upgraded skills, and removed ones.
+
+        Yield a line for each that could not be changed.
+        """
+        for folder, name in self._own:
+            place, skill = folder.path / name, self._places.skills_dir / name
+            try:
+                if not os.path.lexists(skill):
+                    _remove(place)
+                elif not place.is_symlink() and not has_digest(skill, self._digests[name]):
+                    _put(skill, folder.path, is_link=False)
+            except OSError as error:
+                yield f"{folder.shown}/{name} could not be changed: {error.strerror}"
+
+    def place(self, names: Collection[str], agents: Sequence[Agent], *, links: bool) -> Iterator[str]:
+        """Put skills of the skills directory into the folders of agents, as links or copies.
+
+        Yield a line for each that could not be put there. Another skill of the same name stays.
+        """
+        for folder in self._places.folders(agents):
+            if (problem := self._places.problem(folder)) is not None:
+                yield problem
+                continue
+            for name in names:
+                try:
+                    if self._placed(self._places.skills_dir / name, folder, links=links) == "kept":
+                        yield f"{folder.shown}/{name} is another skill, or was changed there: it is left as it is"
+                except OSError as error:
+                    yield f"{folder.shown}/{name} could not be written: {error.strerror}"
+
+    def _placed(self, skill: Path, folder: AgentFolder, *, links: bool) -> Outcome:
+        links = links or skill.is_symlink()  # a folder that is used in place is one for agents too
+        place = folder.path / skill.name
+        if not skill.is_dir():
+            return "same"
+        if os.path.lexists(place):
+            if place.is_symlink() and not _is_same(place, skill):
+                return "kept"
+            if not place.is_symlink() and not (place.is_dir() and has_digest(place, tree_digest(skill))):
+                return "kept"
+            if place.is_symlink() is links:
+                return "same"
+        _put(skill, folder.path, is_link=links)
+        return "placed"
+
+
+def agent_differences(
+    locked: Iterable[LockedSkill], folders: Iterable[AgentFolder], skills_dir: Path
+) -> Iterator[Difference]:
+    """Yield the differences of the folders of agents from a lock, of which each must have every skill."""
+    entries = [skill for skill in locked if "/" not in skill.path]
+    for folder in folders:
+        for skill in entries:
+            place = folder.path / skill.path
+            shown = printable_name(f"{folder.shown}/{skill.path}")
+            if place.is_symlink() and _is_same(place, skills_dir / skill.path):
+                continue  # the skills directory is compared anyway
+            try:
+                is_same = has_digest(place, f"sha256:{skill.sha256}")
+            except (FileNotFoundError, NotADirectoryError):
+                message = f"{', '.join(folder.agents)} lacks {skill.id}: run 'skill-registry install'"
+                yield Difference(path=shown, kind="missing", message=message)
+            except OSError as error:
+                yield Difference(path=shown, kind="unreadable", message=f"it cannot be read: {error.strerror}")
+            else:
+                if not is_same:
+                    yield Difference(path=shown, kind="changed", message=f"its files are not those of {skill.id}")
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _put(skill: Path, folder: Path, *, is_link: bool) -> None:
+    """Put a skill into a folder, in place of what is there under its name: whole or not at all. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder / skill.name):
+        _remove_leftovers(folder)
+        staged, place = temporary_path(folder, _KIND), folder / skill.name
+        try:
+            if is_link:
+                staged.symlink_to(os.path.relpath(skill, os.path.realpath(folder)), target_is_directory=True)
+            else:
+                _copy(skill, staged)
+                sync_tree(staged)
+            if os.path.lexists(place):
+                place.rename(temporary_path(folder, _KIND))
+            staged.rename(place)
+        finally:
+            _remove_leftovers(folder)
+
+
+def _copy(skill: Path, into: Path) -> None:
+    """Copy the files of a skill."""
+    into.mkdir()
+    for file in list_files(skill):
+        target = into / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(skill / file.path, target, follow_symlinks=False)
+
+
+def _remove(place: Path) -> None:
+    """Remove a skill from a folder, in one step, so that no agent reads half of it. Raises OSError."""
+    with only_writer(place):
+        place.rename(temporary_path(place.parent, _KIND))
+        _remove_leftovers(place.parent)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what was replaced, and what a killed process has left."""
+    for leftover in folder.glob(f"{TEMPORARY_PREFIX}{_KIND}*"):
+        if leftover.is_symlink():
+            leftover.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(leftover, ignore_errors=True)
