@@ -4,6 +4,17 @@ import re
 
 DEFAULT_VERSION = "1.0.0"
 
+_N = r"(?:0|[1-9][0-9]{0,8})"
+EXACT_PATTERN = rf"{_N}\.{_N}\.{_N}"
+_PARTIAL = rf"{_N}(?:\.{_N}){{0,2}}"
+_COMPARISON = rf"(?:(?:[\^~]|[<>]=?) ?{_PARTIAL}|{_N}(?:\.{_N})?\.[xX*]|{EXACT_PATTERN})"
+_ALL_OF = rf"{_COMPARISON}(?: ?, ?{_COMPARISON}){{0,9}}"
+RANGE_PATTERN = rf"(?:latest|\*|{_ALL_OF}(?: ?\|\| ?{_ALL_OF}){{0,9}})"
+"""A version or a range of versions: the one grammar wherever a range is taken (`domain.version_requirement`)."""
+
+REQUIREMENT_PATTERN = rf"^{RANGE_PATTERN}$(?!\n)"
+REPLACEMENT_PATTERN = rf"^[a-z0-9][a-z0-9_-]{{0,79}}/[a-z0-9][a-z0-9_-]{{0,79}}(?:@{RANGE_PATTERN})?$(?!\n)"
+
 _SEMANTIC = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}")
 _WRITTEN = re.compile(
     r"(?:version|ver|release|v)?[\s:.]*([0-9]{1,9})(?:[.-]([0-9]{1,9}))?(?:[.-]([0-9]{1,9}))?(?:[^0-9].*)?",

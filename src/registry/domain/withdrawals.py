@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from registry.domain.version_text import REPLACEMENT_PATTERN
+
 WithdrawalState = Literal["deprecated", "yanked", "revoked"]
 
 _REASON_CHARACTERS = 500
@@ -25,9 +27,7 @@ Replacement = Annotated[
     str,
     Meta(
         max_length=250,
-        pattern=r"^[a-z0-9][a-z0-9_-]{0,79}/[a-z0-9][a-z0-9_-]{0,79}(?:@(?:"
-        r"(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})\.(?:0|[1-9][0-9]{0,8})"
-        r"|[\^~](?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,2}))?$(?!\n)",
+        pattern=REPLACEMENT_PATTERN,
         extra={"rule": "must be a skill, scope/name, perhaps with a version or range: scope/name@^1.2"},
     ),
 ]

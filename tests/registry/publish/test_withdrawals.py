@@ -159,7 +159,7 @@ def test_the_same_again_adds_no_entry_and_another_reason_does(registry: Registry
         ({"reason": 5}, "reason"),
         ({"reason": ["x"]}, "reason"),
         ({"replacement": "forms"}, "replacement"),
-        ({"replacement": "acme/forms@latest"}, "replacement"),
+        ({"replacement": "acme/forms@newest"}, "replacement"),
         ({"replacement": "acme/forms@^1.2\n@"}, "replacement"),
         ([], "body"),
     ],
