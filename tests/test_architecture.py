@@ -105,6 +105,7 @@ TABLES = {
     "source_states": "sources",
     "sources": "sources",
     "spooled_packages": "publish",
+    "user_tokens": "auth",
     "users": "auth",
     "vectors": "catalog",
     "versions": "catalog",

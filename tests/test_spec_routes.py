@@ -213,6 +213,10 @@ GET     /api/v1/skills/{id}/versions/{version}/files/{path}  user
 GET     /api/v1/skills/{id}/versions/{version}/findings      user
 GET     /api/v1/auth/keys                           admin
 POST    /api/v1/auth/keys                           admin
+GET     /api/v1/auth/tokens                         user
+POST    /api/v1/auth/tokens                         user
+DELETE  /api/v1/auth/tokens/{token_id}              user
+PUT     /api/v1/auth/me/password                    user
 DELETE  /api/v1/auth/keys/{key_id}                  admin
 GET     /api/v1/auth/users                          admin
 POST    /api/v1/auth/users                          admin

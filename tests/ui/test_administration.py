@@ -202,3 +202,38 @@ def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tab: str, sche
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})
     expect(page.locator("html")).to_have_js_property("scrollWidth", 320)
+
+
+def test_a_user_makes_a_token_and_changes_the_password(watched: Watched, publishing: Registry) -> None:
+    body = {"name": "acme/eve", "password": "correct horse battery", "role": "manager"}
+    headers = {"Authorization": f"Bearer {publishing.token('admin')}"}
+    assert publishing.api("POST", "/auth/users", json=body, headers=headers).status_code == 201
+    page = watched.open(publishing.url, "/?view=admin&tab=account")
+    page.get_by_role("button", name="Sign in").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Password").click()
+    dialog.get_by_label("User name").fill("acme/eve")
+    dialog.get_by_label("Password", exact=True).last.fill("correct horse battery")
+    dialog.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="New token").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill(HOSTILE)
+    dialog.get_by_label("Skills").fill("acme/pdf-*, acme/kept")
+    dialog.get_by_role("button", name="Create").click()
+    made = page.get_by_role("dialog", name="The new token")
+    expect(made.locator("code")).not_to_be_empty()
+    token = {"Authorization": f"Bearer {made.locator('code').inner_text()}"}
+    said = publishing.http.get("/auth/verify", headers=token).json()["data"]
+    assert (said["operations"], said["skills"]) == (["publish"], ["acme/pdf-*", "acme/kept"])
+    made.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Change password").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Old password").fill("correct horse battery")
+    dialog.get_by_label("New password").fill("another horse battery")
+    dialog.get_by_role("button", name="Change").click()
+    expect(page.get_by_role("status").filter(has_text="is changed")).to_be_visible()
+    page.get_by_role("button", name=f"Revoke {HOSTILE}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("You have no tokens yet")).to_be_visible()
+    assert publishing.http.get("/auth/verify", headers=token).json()["error"]["code"] == "INVALID_TOKEN"
+    assert faults(page) == []

@@ -79,7 +79,7 @@ def test_a_wrong_password_is_said_and_an_api_key_opens(watched: Watched, registr
     assert asked.value.post_data_json == {"username": "nobody", "password": "  wrong  "}
     expect(dialog.get_by_role("alert")).to_contain_text("wrong")
     dialog.get_by_role("button", name="API key").click()
-    dialog.get_by_label("API key", exact=True).last.fill(made.json["key"])
+    dialog.get_by_label("API key or token", exact=True).fill(made.json["key"])
     dialog.get_by_role("button", name="Sign in").click()
     expect(page.locator(".who .badge")).to_have_text("manager")
     expect(page.locator(".start .rows").first).to_be_visible()

@@ -9,9 +9,10 @@ import { keep, session } from "./session.js";
 import { problem } from "./states.js";
 
 async function withKey(key) {
-  const headers = { "x-api-key": key };
-  const { role, scope } = await call("GET", "/auth/verify", { headers });
-  return { role, name: scope ? `API key of ${scope}` : "API key", scope, headers, expires_at: null };
+  const isToken = key.startsWith("srt_");
+  const headers = isToken ? { Authorization: `Bearer ${key}` } : { "x-api-key": key };
+  const { user, role, scope, expires_at } = await call("GET", "/auth/verify", { headers });
+  return { role, name: user ?? (scope ? `API key of ${scope}` : "API key"), scope, headers, expires_at, isToken };
 }
 
 async function withToken(body, name) {
@@ -23,11 +24,11 @@ const WAYS = {
   password: {
     name: "Password",
     fields: [["username", "User name", "username"], ["password", "Password", "current-password"]],
-    enter: ({ username, password }) => withToken({ username, password }, username),
+    enter: async ({ username, password }) => ({ ...(await withToken({ username, password }, username)), isPerson: true }),
   },
   key: {
     name: "API key",
-    fields: [["key", "API key", "off"]],
+    fields: [["key", "API key or token", "off"]],
     enter: ({ key }) => withKey(key),
   },
   role: {
@@ -81,10 +82,10 @@ export function SignIn({ onClose }) {
   <//>`;
 }
 
-/** End the session here, and its token at the service. An API key stays valid: it was not made here. */
+/** End the session here, and its token at the service. API keys and users' own tokens stay valid: they were not made here. */
 export async function signOut() {
-  const { headers } = session.get();
+  const { headers, isToken } = session.get();
   keep(null);
   forget();
-  if (headers.Authorization) await call("POST", "/auth/logout", { headers }).catch(() => {});
+  if (headers.Authorization && !isToken) await call("POST", "/auth/logout", { headers }).catch(() => {});
 }

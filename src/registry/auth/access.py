@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from registry.auth.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
+from registry.auth.own_tokens import PREFIX, OwnTokens
 from registry.auth.rate_limits import Quota, Rate, RateLimiter, address_key
 from registry.auth.revocations import Revocations
 from registry.auth.secret import check_secret, load_or_create_secret
@@ -18,7 +19,7 @@ from registry.auth.users import Users
 from registry.config.settings import Settings
 from registry.db import Database, DatabaseError
 from registry.domain.roles import Credential, Principal
-from registry.errors import unauthorized
+from registry.errors import unauthorized, validation_error
 from search.lru_cache import LruCache
 from search.thread_health import ThreadHealth
 
@@ -64,6 +65,8 @@ class Access:
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
+        self.own_tokens = OwnTokens(database, clock, self.revocations)
+        self._records_uses = not database.is_read_only
         self._cache: LruCache[bytes, _CachedCredential] = LruCache(_CACHED_CREDENTIALS)
         self.limiter = RateLimiter(settings.limits, counts)
         self.audit = Audit(database, clock)
@@ -117,18 +120,21 @@ class Access:
         key = self.keys.check(value.decode("latin-1")) if len(value) <= 256 else None
         if key is None:
             raise unauthorized("The API key is not valid")
-        if self.keys.should_record_use(key.id):
-            self._key_use_writer.submit(self._record_use, key.id)
+        if self._records_uses and self.keys.uses.should_record(key.id):
+            self._key_use_writer.submit(self._record_use, self.keys.record_use, key.id)
         subject = subject_of(key.id)
         return Principal(name=subject, role=key.role, scope=key.scope, credential=Credential(subject, iat=since))
 
-    def _record_use(self, key_id: str) -> None:
+    def _record_use(self, record: Callable[[str], None], credential_id: str) -> None:
         with self._key_use.attempt():
-            self.keys.record_use(key_id)
+            record(credential_id)
 
     def _check_token(self, header: bytes) -> Principal:
         try:
-            claims = self._claims(header)
+            token = _bearer(header)
+            if token.startswith(PREFIX):
+                return self._check_own_token(token)
+            claims = self._claims(token)
         except TokenInvalid as error:
             raise unauthorized(str(error)) from None
         return Principal(
@@ -141,10 +147,23 @@ class Access:
             credential=claims.chain()[0],
         )
 
-    def _claims(self, header: bytes) -> Claims:
-        scheme, _, token = header.decode("latin-1").partition(" ")
-        if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
-            raise TokenInvalid(_MALFORMED)
+    def _check_own_token(self, token: str) -> Principal:
+        principal = self.own_tokens.check(token)
+        token_id = principal.token_id
+        if token_id is not None and self._records_uses and self.own_tokens.uses.should_record(token_id):
+            self._key_use_writer.submit(self._record_use, self.own_tokens.record_use, token_id)
+        return principal
+
+    def end(self, principal: Principal) -> None:
+        """Revoke the token of a caller. Raises VALIDATION_ERROR for an API key."""
+        if principal.token_id is None or principal.expires_at is None:
+            raise validation_error(message="Only tokens end so: an administrator revokes API keys")
+        if principal.narrowing is not None and principal.user is not None:
+            self.own_tokens.revoke(principal.token_id, principal)
+        else:
+            self.revocations.revoke(principal.token_id, principal.expires_at)
+
+    def _claims(self, token: str) -> Claims:
         claims = self.tokens.read(token)
         if self.revocations.is_revoked(claims):
             raise TokenInvalid("The token was revoked")
@@ -168,6 +187,14 @@ class Access:
     def close(self) -> None:
         """Write the key uses that are still queued, then stop."""
         self._key_use_writer.shutdown()
+
+
+def _bearer(header: bytes) -> str:
+    """Return the token of an Authorization header. Raises TokenInvalid."""
+    scheme, _, token = header.decode("latin-1").partition(" ")
+    if scheme.lower() != "bearer" or not token or token != token.strip() or " " in token:
+        raise TokenInvalid(_MALFORMED)
+    return token
 
 
 def signing_keys(settings: Settings) -> list[bytes]:

@@ -65,8 +65,9 @@ EVERYTHING = AuditFilter()
 class _Pending:
     """The entry of a request that may change something: written by its first change, or with `each` for each change."""
 
-    def __init__(self, entry: AuditEntry, *, each: bool) -> None:
+    def __init__(self, entry: AuditEntry, token: str, *, each: bool) -> None:
         self.entry = entry
+        self.token = token
         self.each = each
         self.is_written = False
 
@@ -83,15 +84,25 @@ class Audit:
         database.hooks.on_commit(self._write)
 
     def begin(
-        self, *, request_id: str, actor: str, role: str, client: str, action: str, target: str, each: bool = False
+        self,
+        *,
+        request_id: str,
+        actor: str,
+        role: str,
+        client: str,
+        action: str,
+        target: str,
+        token_id: str | None = None,
+        each: bool = False,
     ) -> None:
         """Set the request of the current context. Its first transaction writes the entry.
 
-        With `each`, every transaction writes an entry for each id that it changes.
+        The details name the token with which the actor has made the request, if it is narrowed. With `each`, every
+        transaction writes an entry for each id that it changes.
         """
         caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
         entry = AuditEntry(at=self._now(), action=action, target=target, detail="", **caller)
-        _request.set(_Pending(entry, each=each))
+        _request.set(_Pending(entry, f" (with the token {token_id})" if token_id else "", each=each))
 
     def _now(self) -> str:
         return timestamp(self._clock())
@@ -102,7 +113,8 @@ class Audit:
             return
         touched = list(dict.fromkeys(transaction.touched))
         for detail in touched if pending.each else [", ".join(touched)]:
-            self._insert(transaction, msgspec.structs.replace(pending.entry, detail=detail[:_DETAIL_CHARACTERS]))
+            text = detail[: _DETAIL_CHARACTERS - len(pending.token)] + pending.token
+            self._insert(transaction, msgspec.structs.replace(pending.entry, detail=text))
         pending.is_written = not pending.each
 
     def record(

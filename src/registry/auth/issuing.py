@@ -11,10 +11,11 @@ from registry.auth.locality import Connection, Headers, why_not_local
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_limits import Quota
 from registry.auth.tokens import Claims
+from registry.auth.users import Password
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.models import timestamp_of
-from registry.domain.roles import DEFAULT_USER, Credential, Principal, Role, Username, includes, scope_of
+from registry.domain.roles import DEFAULT_USER, Credential, Principal, Role, Username, includes, lower, scope_of
 from registry.errors import FieldError, RegistryError, forbidden, rate_limited, unauthorized, validation_error
 
 Issuer = Literal["open", "closed", "loopback"]
@@ -34,6 +35,13 @@ class TokenRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     role: Role | None = None
     username: Username | None = None
     password: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
+
+
+class NewPassword(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The body by which users change their password."""
+
+    old_password: Annotated[str, Meta(min_length=1, max_length=1024)]
+    new_password: Password
 
 
 class TokenData(msgspec.Struct, kw_only=True):
@@ -88,9 +96,29 @@ class TokenIssuer:
             raise validation_error(
                 FieldError("password", "cannot be combined with a credential in a header: send one of them")
             )
+        if principal.narrowing is not None:
+            raise forbidden("No token is issued for a token that is narrowed: send it as it is")
         if principal.credential is not None:
             _refuse_if_exceeded(self._access.limiter.count(principal.account, "write"))
         return self._issue_for(principal, request, caller)
+
+    def change_password(self, new: NewPassword, principal: Principal, caller: Caller) -> TokenData:
+        """Change the password of the user who calls, end the sign-ins of before, and return the token of a new one.
+
+        Raises FORBIDDEN for a caller who is no user and for a wrong old password, RATE_LIMITED.
+        """
+        if principal.user is None:
+            raise forbidden("An API key has no password: sign in as the user whose password is to change")
+        try:
+            known = self._check_password(principal.user, new.old_password, caller)
+        except RegistryError as error:
+            if error.code == "UNAUTHORIZED":  # the caller has signed in: no other sign-in would help
+                raise forbidden("The old password is wrong") from None
+            raise
+        since = self._access.users.change_password(principal.user, new.new_password)
+        credential = Credential(principal.user, iat=since)
+        again = msgspec.structs.replace(known, credential=credential)
+        return self._issue_for(again, TokenRequest(role=lower(principal.role, known.role)), caller)
 
     def _identify(self, caller: Caller) -> Principal | None:
         try:

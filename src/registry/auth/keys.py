@@ -68,6 +68,23 @@ def has_keys(database: Database) -> bool:
     return bool(database.read("select 1 from api_keys where revoked_at is null limit 1"))
 
 
+class RecentUses:
+    """Says which uses of credentials to record: one a minute of each. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._recorded: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def should_record(self, credential_id: str) -> bool:
+        """Return whether a use now should be recorded. If so, it counts as recorded."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._recorded.get(credential_id, -_RECORD_USE_SECONDS) < _RECORD_USE_SECONDS:
+                return False
+            self._recorded[credential_id] = now
+            return True
+
+
 class ApiKeys:
     """Creates, checks and revokes keys. A change takes effect at once in every process on the database."""
 
@@ -75,8 +92,7 @@ class ApiKeys:
         self._database = database
         self._revocations = revocations
         self._clock = clock
-        self._recorded: dict[str, float] = {}
-        self._lock = threading.Lock()
+        self.uses = RecentUses()
 
     def create(self, new: NewKey) -> MadeKey:
         """Create a key."""
@@ -110,17 +126,6 @@ class ApiKeys:
             return None
         key = _api_key(rows[0][1:])
         return None if key.revoked_at else key
-
-    def should_record_use(self, key_id: str) -> bool:
-        """Return whether the use of a key should be recorded now: at most once a minute."""
-        if self._database.is_read_only:
-            return False
-        now = time.monotonic()
-        with self._lock:
-            if now - self._recorded.get(key_id, -_RECORD_USE_SECONDS) < _RECORD_USE_SECONDS:
-                return False
-            self._recorded[key_id] = now
-            return True
 
     def record_use(self, key_id: str) -> None:
         """Record that a key was used now."""

@@ -32,12 +32,17 @@ class Revocations:
             transaction.execute("delete from revoked_tokens where expires_at < ?", (self._now(),))
             sql = "insert into revoked_tokens (id, expires_at) values (?, ?) on conflict do nothing"
             transaction.execute(sql, (token_id, expires_at))
-            _mark(transaction)
+            self.mark(transaction)
         self.bump()
 
     def bump(self) -> None:
         """Increase the revision, after the transaction of a revocation has committed."""
         self.revision += 1
+
+    @staticmethod
+    def mark(transaction: Transaction) -> None:
+        """Change the mark by which other processes notice a revocation. Call `bump` after the commit."""
+        transaction.put_fact(_LAST, secrets.token_hex(8))
 
     def refresh(self) -> None:
         """Increase the revision if another process has revoked a credential."""
@@ -46,16 +51,21 @@ class Revocations:
             self._last = last
             self.bump()
 
-    def revoke_all(self, transaction: Transaction, subject: str) -> None:
-        """Revoke every token issued to `subject` up to now. Call `bump` after the commit."""
+    def revoke_all(self, transaction: Transaction, subject: str) -> int:
+        """Revoke every token issued to `subject` up to now. Return that second since 1970.
+
+        Call `bump` after the commit.
+        """
         transaction.touched.append(subject)
         # Tokens issued after an earlier revocation in the same second count as issued in the next second.
         sql = (
             "insert into ended_tokens (subject, until) values (?, ?) on conflict (subject) do update set until ="
             " case when excluded.until > ended_tokens.until then excluded.until else ended_tokens.until + 1 end"
+            " returning until"
         )
-        transaction.execute(sql, (subject, self._now()))
-        _mark(transaction)
+        ((until,),) = transaction.read(sql, (subject, self._now()))
+        self.mark(transaction)
+        return int(until)
 
     def earliest_issue(self, subject: str) -> int:
         """Return the second since 1970 in which a token for a subject is issued: now, but after the last revocation."""
@@ -77,8 +87,3 @@ class Revocations:
         since = [claims.iat if credential.iat is UNSET else credential.iat for credential in chain]
         owned = itertools.chain.from_iterable(zip((credential.sub for credential in chain), since, strict=True))
         return bool(self._database.read(sql, (*ids, *owned))[0][0])
-
-
-def _mark(transaction: Transaction) -> None:
-    """Change the mark by which other processes notice a revocation."""
-    transaction.put_fact(_LAST, secrets.token_hex(8))

@@ -12,7 +12,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from msgspec import Meta
 
 from registry.auth.revocations import Revocations
-from registry.db import Database, Row
+from registry.db import Database, Row, Transaction
 from registry.domain.models import timestamp
 from registry.domain.roles import Role, Segment, Username, scope_of
 from registry.errors import conflict, not_found
@@ -59,7 +59,10 @@ def has_users(database: Database) -> bool:
 
 
 class Users:
-    """Adds, checks and removes users. A change of a user revokes the tokens issued to that name before."""
+    """Adds, checks and removes users. A change of a user revokes the tokens issued to that name before.
+
+    A user who changes the own password keeps the tokens that the user has made: programs use them.
+    """
 
     def __init__(self, database: Database, clock: Callable[[], datetime.datetime], revocations: Revocations) -> None:
         self._database = database
@@ -96,7 +99,7 @@ class Users:
                 " values (?, ?, ?, ?, ?, ?)",
                 (user.name, user.role, user.scope, hashed, at, at),
             )
-            self._revocations.revoke_all(transaction, user.name)
+            self._end_tokens(transaction, user.name)
         self._revocations.bump()
         return user
 
@@ -113,16 +116,35 @@ class Users:
             rows = transaction.read(sql, values)
             if not rows:
                 raise not_found(f"User '{name}'")
-            self._revocations.revoke_all(transaction, name)
+            self._end_tokens(transaction, name)
         self._revocations.bump()
         return _user(rows[0])
+
+    def change_password(self, name: str, password: str) -> int:
+        """Change the password of a user who asks for it, and revoke the tokens of sign-ins.
+
+        Return the second since 1970 from which the tokens of later sign-ins are issued. Raises NOT_FOUND.
+        """
+        hashed, at = self._hash(password), timestamp(self._clock())
+        with self._database.write(urgent=True) as transaction:
+            sql = "update users set password_hash = ?, updated_at = ? where name = ?"
+            if not transaction.execute(sql, (hashed, at, name)):
+                raise not_found(f"User '{name}'")
+            until = self._revocations.revoke_all(transaction, name)
+        self._revocations.bump()
+        return until + 1
+
+    def _end_tokens(self, transaction: Transaction, name: str) -> None:
+        """Revoke the tokens of sign-ins, and those that the user has made. Call `bump` after the commit."""
+        transaction.execute("delete from user_tokens where owner = ?", (name,))
+        self._revocations.revoke_all(transaction, name)
 
     def remove(self, name: str) -> None:
         """Remove a user. Raises NOT_FOUND."""
         with self._database.write(urgent=True) as transaction:
             if not transaction.execute("delete from users where name = ?", (name,)):
                 raise not_found(f"User '{name}'")
-            self._revocations.revoke_all(transaction, name)
+            self._end_tokens(transaction, name)
         self._revocations.bump()
 
     def list(self, limit: int, offset: int) -> tuple[list[User], int]:

@@ -28,7 +28,10 @@ class Conditions(NamedTuple):
 
     def _check_owner(self, skill: Skill) -> None:
         """Raise FORBIDDEN for a published skill or a record of another scope."""
-        if self.caller is None or skill.installed:  # a folder belongs to nobody
+        if self.caller is None:
+            return
+        if skill.installed:  # a folder belongs to nobody
+            check_narrowing(self.caller, skill.id)
             return
         if "/" in skill.id:
             check_owner(self.caller, skill.id)
@@ -50,6 +53,18 @@ def check_owner(caller: Principal, skill_id: str) -> None:
 
 
 def check_scope(caller: Principal, skill_id: str, scope: str) -> None:
-    """Refuse changes to a skill of another scope, except by administrators. Raises FORBIDDEN."""
+    """Refuse changes to a skill of another scope, except by administrators, and by a token for other skills.
+
+    Raises FORBIDDEN.
+    """
     if caller.scope != scope and not includes(caller.role, "admin"):
         raise forbidden(f"Skill '{skill_id}' belongs to the scope '{scope}', not to yours")
+    check_narrowing(caller, skill_id if "/" in skill_id else f"{scope}/{skill_id}")
+
+
+def check_narrowing(caller: Principal, skill_id: str) -> None:
+    """Refuse changes to a skill that the caller's token is not for. Raises FORBIDDEN."""
+    if caller.narrowing is not None and not caller.narrowing.covers(skill_id):
+        raise forbidden(
+            f"This token is for {', '.join(caller.narrowing.skills)} only: use one whose skills include '{skill_id}'"
+        )

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from registry.cli import console
-from registry.cli.accounts import local_database, local_options
+from registry.cli.access.accounts import local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
 from registry.packages.refusal import structure_error

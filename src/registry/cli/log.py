@@ -7,7 +7,7 @@ import click
 
 from registry.auth.audit import Audit
 from registry.cli import console
-from registry.cli.accounts import local_database
+from registry.cli.access.accounts import local_database
 from registry.cli.command import json_option, stop
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings

@@ -300,6 +300,23 @@ _ADD_AUDIT_INDEXES: Statements = (
     "create index audit_by_actor on audit (actor, number)",
 )
 
+# The tokens that users make for themselves. `expires_at` is in seconds since 1970; `operations` and `skills` are JSON.
+_ADD_USER_TOKENS: Statements = (
+    """create table user_tokens (
+        id text primary key,
+        owner text not null,
+        name text not null,
+        operations text not null,
+        skills text not null,
+        role text not null,
+        secret_hash text not null unique,
+        created_at text not null,
+        expires_at integer not null,
+        last_used_at text
+    )""",
+    "create index user_tokens_by_owner on user_tokens (owner, created_at)",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -313,4 +330,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_REVIEWS,
     _ADD_SIGHTINGS,
     _ADD_AUDIT_INDEXES,
+    _ADD_USER_TOKENS,
 )

@@ -64,6 +64,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "source_states": _derived("the states of sources, which their next refresh finds again"),
         "sources": TableRole("the added sources", f"{RESTORE}, or add them again in a new database"),
         "spooled_packages": TableRole("uploads whose jobs have not ended", f"{RESTORE}, and publish them again"),
+        "user_tokens": TableRole("the tokens of users", f"{RESTORE}, or make them again"),
         "users": TableRole("the users with passwords", f"{RESTORE}, or create them again in a new database"),
         "vectors": _derived("the vectors of documents, which the service embeds again"),
         "versions": TableRole("the versions of records, and those that the catalog shows", RESTORE),

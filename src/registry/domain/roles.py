@@ -75,11 +75,41 @@ class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.act.account() if self.act and not self.act.admin else self.sub
 
 
+Operation = Literal["read", "publish", "yank"]
+"""What a narrowed credential can be good for. `yank` is every withdrawal, and its undoing."""
+
+SkillPattern = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}/([a-z0-9][a-z0-9_-]{0,79}\*?|\*)$(?!\n)",
+        extra={"rule": "each must be SCOPE/SKILL, where SKILL may end in '*'"},
+    ),
+]
+"""The id of a published skill, or the beginning of ids, followed by `*`."""
+
+
+class Narrowing(msgspec.Struct, frozen=True):
+    """What a credential may do of what its owner may.
+
+    `operations` is what it is good for. `skills` are the skills that it may change: without any, all of its scope.
+    """
+
+    operations: tuple[Operation, ...]
+    skills: tuple[SkillPattern, ...] = ()
+
+    def covers(self, skill_id: str) -> bool:
+        """Return whether it may change a skill."""
+        return not self.skills or any(
+            skill_id.startswith(pattern[:-1]) if pattern.endswith("*") else skill_id == pattern
+            for pattern in self.skills
+        )
+
+
 class Principal(msgspec.Struct, frozen=True):
     """The caller of a request.
 
     `user` is None for API keys, which have no user. `scope` is None for a caller without a scope. `credential` is None
-    for a caller without one.
+    for a caller without one. `narrowing` is None for a caller who may do whatever the role allows.
     """
 
     name: str
@@ -89,6 +119,7 @@ class Principal(msgspec.Struct, frozen=True):
     token_id: str | None = None
     expires_at: int | None = None
     credential: Credential | None = None
+    narrowing: Narrowing | None = None
 
     @property
     def account(self) -> str:
@@ -99,6 +130,11 @@ class Principal(msgspec.Struct, frozen=True):
 def includes(held: str, needed: str) -> bool:
     """Return whether the role `held` includes `needed`. Unknown roles include nothing and need admin."""
     return _RANK.get(held, -1) >= _RANK.get(needed, _RANK["admin"])
+
+
+def lower(one: Role, other: Role) -> Role:
+    """Return the lower of two roles."""
+    return one if includes(other, one) else other
 
 
 def scope_of(subject: str) -> str:

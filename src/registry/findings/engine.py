@@ -9,7 +9,7 @@ from registry.domain.findings import RISKS, Finding, SkillFindings, risk
 from registry.findings.matching import matches
 from registry.skill_folder.tree import SKILL_FILE, list_files
 
-ENGINE = 3
+ENGINE = 4
 """The version of the rules. It increases with every change of their findings."""
 
 CURRENT_RULES = f'%"engine":{ENGINE},"findings":%'

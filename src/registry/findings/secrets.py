@@ -24,6 +24,7 @@ SECRETS = (
             r"\bsk-ant-api03-(?![xX.]{3})[A-Za-z0-9_-]{80,120}\b|"
             r"\bsk-(?:proj-)?(?![xX]{4})[A-Za-z0-9_-]{20,80}T3BlbkFJ[A-Za-z0-9_-]{20,80}\b|"
             r"\b[sr]k_live_(?![xX]{4})[A-Za-z0-9]{24,99}\b|"
+            r"\bsrt_(?![xX]{4})[A-Za-z0-9]{49}\b|"
             r"\bAIza(?![xX]{4})[A-Za-z0-9_-]{35}\b|\bnpm_(?![xX]{4})[A-Za-z0-9]{36}\b|"
             r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50}|"
             r"\bSG\.(?![xX]{4})[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b|\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b|"
@@ -47,6 +48,7 @@ SECRETS = (
             "sk-ant-",
             "t3blbkfj",
             "k_live_",
+            "srt_",
             "aiza",
             "npm_",
             "pypi-ageic",

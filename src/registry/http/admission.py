@@ -1,5 +1,6 @@
 """Who makes a request, and whether the caller may make it: the credential's role, and the caller's rate limit."""
 
+from collections.abc import Collection
 from typing import Any
 
 from registry.auth.access import Headers, NotCachedError
@@ -7,15 +8,27 @@ from registry.auth.basic_credentials import with_password_as_credential
 from registry.auth.locality import Connection
 from registry.auth.rate_limits import Rate
 from registry.db import DatabaseError
-from registry.domain.roles import Principal, includes
+from registry.domain.roles import Operation, Principal, includes
 from registry.errors import RegistryError, forbidden, rate_limited
 from registry.http.quick_reads import quickly
 from registry.http.request_state import request_state
 from registry.services.container import Services
 
+_READS: tuple[Operation, ...] = ("read",)
 
-async def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic: bool = False) -> Principal:
+
+async def admit(
+    services: Services,
+    scope: Any,
+    role: str,
+    rate: Rate,
+    *,
+    basic: bool = False,
+    operations: Collection[Operation] = _READS,
+) -> Principal:
     """Return who makes a request that needs `role`. Raises UNAUTHORIZED, RATE_LIMITED, FORBIDDEN, DatabaseError.
+
+    A narrowed token must be for one of `operations`; without any, it must not be narrowed.
 
     The request is counted once, and the response says what is left of the caller's limit. With `basic`, a token or an
     API key may also be the password of HTTP Basic.
@@ -23,6 +36,7 @@ async def admit(services: Services, scope: Any, role: str, rate: Rate, *, basic:
     state = request_state(scope)
     principal = state.principal or await _counted(services, scope, _headers(scope, basic=basic), role, rate)
     _require(principal, role)
+    _refuse_narrowed(principal, operations)
     state.principal = principal
     return principal
 
@@ -43,6 +57,17 @@ def _headers(scope: Any, *, basic: bool) -> Headers:
 def _require(principal: Principal, role: str) -> None:
     if not includes(principal.role, role):
         raise forbidden(f"This needs the role '{role}'; yours is '{principal.role}'")
+
+
+def _refuse_narrowed(principal: Principal, operations: Collection[Operation]) -> None:
+    """Refuse a token that is for other operations. Raises FORBIDDEN."""
+    narrowing = principal.narrowing
+    if narrowing is None or any(operation in operations for operation in narrowing.operations):
+        return
+    own = f"This token is for {' and '.join(narrowing.operations)} only"
+    if not operations:
+        raise forbidden(f"{own}, and no token of a user can do this: sign in with a user name and a password")
+    raise forbidden(f"{own}: use one whose operations include '{sorted(operations)[0]}'")
 
 
 async def _counted(services: Services, scope: Any, headers: Headers, role: str, rate: Rate) -> Principal:

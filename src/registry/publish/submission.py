@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from registry.catalog.conditions import check_narrowing
 from registry.catalog.store import Catalog, Clock
 from registry.db import Reader, Transaction
 from registry.domain.models import RESERVED_IDS, timestamp
@@ -115,6 +116,7 @@ class Submitter:
         metadata = self._peek(upload.path)
         scope = _scope(metadata, caller)
         _check_names(scope, metadata.name)
+        check_narrowing(caller, f"{scope}/{metadata.name}")
         expected.check(f"{scope}/{metadata.name}", metadata.version)
         return Job(
             id=uuid.uuid4().hex,

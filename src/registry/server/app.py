@@ -23,6 +23,7 @@ from registry.http.openapi.schemas import CardSchemas, StructSchemas
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
 from registry.http.requests_in_progress import RequestsInProgress
+from registry.http.routes.account import ACCOUNT
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.advisories import ADVISORIES
 from registry.http.routes.auth import AUTH
@@ -107,7 +108,7 @@ PROFILE_A: Sequence[Any] = [
     Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),
     Router(
         API,
-        route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *VERSION_FILES, *SERVICE, *LOG, *ADMINISTRATION],
+        route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *VERSION_FILES, *SERVICE, *LOG, *ACCOUNT, *ADMINISTRATION],
         **_GUARDED,
     ),
     Router("/", route_handlers=[*METRICS, *INDEX, *FEED], **_GUARDED),

@@ -21,7 +21,7 @@ from registry.errors import (
 from registry.install.schemas import SkillRequest
 from registry.parsing.strict_json import decode
 from registry.services.container import Services
-from registry.services.skills import check_names, is_install
+from registry.services.skills import check_new, is_install
 
 MOST_SKILLS = 1_000
 """The number of skills that one batch may have."""
@@ -147,7 +147,7 @@ def _request(services: Services, content: bytes, caller: Principal | None) -> Ne
     if is_install(services, request):
         raise validation_error(message="A batch creates skills: install this one with POST /api/v1/skills")
     new: NewSkill = request
-    check_names(services, caller, (new.id, new.name))
+    check_new(services, caller, new)
     return new
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 from msgspec import UNSET
 
-from registry.catalog.conditions import Conditions
+from registry.catalog.conditions import Conditions, check_narrowing
 from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
@@ -19,7 +19,7 @@ from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, Sk
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.domain.withdrawals import Withdrawn
-from registry.errors import FieldError, RegistryError, conflict, skill_not_found, validation_error
+from registry.errors import FieldError, RegistryError, conflict, forbidden, skill_not_found, validation_error
 from registry.install.order import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
@@ -104,6 +104,10 @@ def _install_order(services: Services, request: SkillRequest, caller: Principal 
     order = install_order(request, services.settings.profile)
     if order is None:
         return None
+    if caller is not None and caller.narrowing is not None and caller.narrowing.skills:
+        raise forbidden(
+            "This token is for some published skills, and no installed skill is one of them: sign in to install"
+        )
     return msgspec.structs.replace(order, check_names=partial(check_names, services, caller))
 
 
@@ -126,13 +130,20 @@ def start_install(services: Services, request: SkillRequest, caller: Principal |
 def create_from_fields(services: Services, new: NewSkill, caller: Principal | None = None) -> Skill:
     """Create a skill, in the local profile as a folder, else as a record of the caller's scope; nothing is fetched.
 
-    Raises VALIDATION_ERROR, CONFLICT.
+    Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT.
     """
-    check_names(services, caller, (new.id, new.name))
+    check_new(services, caller, new)
     (made,) = services.skill_backends.create_all([new], caller.scope if caller else None)
     if isinstance(made, RegistryError):
         raise made
     return made
+
+
+def check_new(services: Services, caller: Principal | None, new: NewSkill) -> None:
+    """Refuse a record that the caller's token is not for, and names as `check_names`. Raises FORBIDDEN, CONFLICT."""
+    if caller is not None:
+        check_narrowing(caller, f"{caller.scope}/{new.id}")
+    check_names(services, caller, (new.id, new.name))
 
 
 def check_names(services: Services, caller: Principal | None, names: Iterable[str], own: str | None = None) -> None:

@@ -76,7 +76,7 @@ def test_revoking_a_key_revokes_the_tokens_issued_for_it(keys: ApiKeys, database
 
 def test_the_use_of_a_key_is_recorded_once_a_minute(keys: ApiKeys) -> None:
     made, other = keys.create(NewKey(name="ci")), keys.create(NewKey(name="other"))
-    assert [keys.should_record_use(made.id), keys.should_record_use(made.id), keys.should_record_use(other.id)] == [
+    assert [keys.uses.should_record(key.id) for key in (made, made, other)] == [
         True,
         False,
         True,

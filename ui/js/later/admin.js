@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { address, follow, link } from "../address.js";
 import { get, post } from "../api.js";
+import { Account } from "./account.js";
 import { Live } from "./live.js";
 import { Keys, Users } from "./people.js";
 import { Audit, Jobs } from "./records.js";
@@ -16,8 +17,8 @@ import { count, Text } from "../text.js";
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;
 
-const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", keys: "API keys", users: "Users", audit: "Audit log" };
-const PAGES = { jobs: Jobs, reviews: Reviews, keys: Keys, users: Users, audit: Audit };
+const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", account: "Your account", keys: "API keys", users: "Users", audit: "Audit log" };
+const PAGES = { jobs: Jobs, reviews: Reviews, account: Account, keys: Keys, users: Users, audit: Audit };
 
 /** Return which pages somebody may see. */
 function useTabs(isPublishing) {
@@ -25,7 +26,8 @@ function useTabs(isPublishing) {
   const isAdmin = useMay("admin") && isHere;
   const isReader = useMay("user") && isHere && isPublishing;
   const isReviewer = useMay("manager") && isReader;
-  const shown = { "": true, jobs: isReader, reviews: isReviewer };
+  const isUser = Boolean(session.use()?.isPerson) && isHere;
+  const shown = { "": true, jobs: isReader, reviews: isReviewer, account: isUser };
   return Object.keys(TABS).filter((tab) => shown[tab] ?? isAdmin);
 }
 

@@ -18,7 +18,7 @@ const badge = ({ role }) => html`<span class="badge">${role}</span>`;
 const text = (field) => (row) => html`<${Text}>${row[field] ?? "—"}<//>`;
 
 /** Use a list that dialogs change: its pages, which dialog is open, and how they close. */
-function useChanging(path) {
+export function useChanging(path) {
   const pages = usePages(path);
   const [open, setOpen] = useState({});
   const done = (next = {}) => {

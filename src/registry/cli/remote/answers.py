@@ -77,6 +77,23 @@ class Version(Struct):
     changes: list[str] = []
 
 
+class OwnToken(Struct):
+    """A token of the user, without its text."""
+
+    id: str
+    name: str
+    operations: list[str]
+    skills: list[str]
+    expires_at: Moment
+    last_used_at: Moment | None
+
+
+class MadeOwnToken(OwnToken):
+    """A new token with its text."""
+
+    token: Credential
+
+
 class Content(Struct):
     """The SKILL.md of a skill."""
 

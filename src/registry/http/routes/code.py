@@ -70,7 +70,7 @@ def list_code_skills(
     return tagged(request, answer, next_page(request, services, found))
 
 
-@post("/skills", tags=_TAGS, responses=ERRORS, role="manager", fails={409})
+@post("/skills", tags=_TAGS, responses=ERRORS, role="manager", operations=("publish",), fails={409})
 @ORDINARY_POOL.handler
 def create_code_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewSkill]
@@ -82,7 +82,7 @@ def create_code_skill(
     return Response(Ok(created), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@post(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="manager", fails={409})
+@post(each("/skills/{id}/versions"), tags=_TAGS, responses=ERRORS, role="manager", operations=("publish",), fails={409})
 async def create_version(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewVersion]
 ) -> Response[Ok[SkillVersion]]:
@@ -119,6 +119,7 @@ def get_version(
     tags=_TAGS,
     responses=ERRORS,
     role="manager",
+    operations=("yank",),
     fails={409, 412},
 )
 async def delete_version(

@@ -19,7 +19,7 @@ OfSkill = Annotated[str, QueryParameter(max_length=200, description="Only those 
 OfExample = Annotated[str, QueryParameter(max_length=16, description="Only those of this query, by its `example_id`")]
 
 
-@post("/search/feedback", status_code=200, role="user", fails={404}, **_OPTIONS)
+@post("/search/feedback", status_code=200, role="user", operations=("read",), fails={404}, **_OPTIONS)
 async def give_feedback(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[FeedbackBody]
 ) -> Ok[FeedbackData]:

@@ -1,11 +1,12 @@
 """Router-level guards: enforce what a handler declares (`role`, `rate`, `changes`) on routers that carry one.
 
 A handler without a role needs `admin`. A handler without `changes` changes something unless its method only reads. A
-handler with `basic` also takes a credential as the password of HTTP Basic; no other does, because browsers send such
-passwords by themselves.
+token that is narrowed must be for one of a handler's `operations`: what only reads and is not for administrators is for
+`read`, and anything else for none, unless the handler says so. A handler with `basic` also takes a credential as the
+password of HTTP Basic; no other does, because browsers send such passwords by themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -18,7 +19,7 @@ from registry.auth.rate_limits import Rate
 from registry.catalog.conditions import check_owner, check_scope
 from registry.config.groups import ServerSettings
 from registry.domain.hosts import is_loopback_host
-from registry.domain.roles import PUBLIC, Principal
+from registry.domain.roles import PUBLIC, Operation, Principal
 from registry.errors import forbidden
 from registry.http.admission import admit, client_address, connection_of
 from registry.http.quick_reads import quickly
@@ -42,6 +43,13 @@ def may_change(handler: HTTPRouteHandler) -> bool:
     return any(changes(method, handler) for method in handler.http_methods)
 
 
+def operations_of(method: str, handler: BaseRouteHandler) -> Collection[Operation]:
+    """Return the operations of which a narrowed token must have one; none if no such token may make the request."""
+    only_reads = not changes(method, handler) and handler.opt.get("role", "admin") != "admin"
+    operations: Collection[Operation] = handler.opt.get("operations", ("read",) if only_reads else ())
+    return operations
+
+
 def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
     """Return which rate limit of the caller a request counts against."""
     if is_upload(connection, handler):
@@ -58,7 +66,14 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
         return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
-    principal = await admit(services, scope, role, rate_of(connection, handler), basic=handler.opt.get("basic", False))
+    principal = await admit(
+        services,
+        scope,
+        role,
+        rate_of(connection, handler),
+        basic=handler.opt.get("basic", False),
+        operations=operations_of(scope["method"], handler),
+    )
     if changes(scope["method"], handler):
         _refuse_if_read_only(services)
         parameters = connection.path_params
@@ -70,6 +85,7 @@ async def require_role(connection: Connection, handler: BaseRouteHandler) -> Non
             client=client_address(scope),
             action=f"{scope['method']} {scope['path_template']}",
             target=scope["raw_path"].decode("latin-1"),
+            token_id=principal.token_id if principal.narrowing else None,
             each=handler.opt.get("audits_each", False),
         )
 

@@ -79,6 +79,7 @@ async def _received(
     operation_class=_PackageUpload,
     status_code=202,
     role="manager",
+    operations=("publish",),
     rate="publish",
     body_limit="publish_body_bytes",
     fails={409},
@@ -110,6 +111,7 @@ def _request_key(request: Request[Any, Any, Any]) -> str | None:
     operation_class=_PackageUpload,
     status_code=200,
     role="manager",
+    operations=("publish",),
     rate="publish",
     changes=False,
     body_limit="publish_body_bytes",
@@ -121,7 +123,7 @@ async def check_package(request: Request[Any, Any, Any], services: ReadyServices
         return Ok(await PACKAGE_POOL.run(publishing.checker.check, upload, caller))
 
 
-@get("/registry/publish", tags=_TAGS, responses=ERRORS, role="user")
+@get("/registry/publish", tags=_TAGS, responses=ERRORS, role="user", operations=("read", "publish"))
 @ORDINARY_POOL.handler
 def list_publish_jobs(
     request: Request[Any, Any, Any], running: RunningServices, page: ListPage
@@ -136,6 +138,7 @@ def list_publish_jobs(
     tags=_TAGS,
     responses=ERRORS,
     role="user",
+    operations=("read", "publish"),
 )
 async def publish_status(
     request: Request[Any, Any, Any], running: RunningServices, job_id: FromPath[str]

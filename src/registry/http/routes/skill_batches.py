@@ -54,6 +54,7 @@ class _Lines(Operation):
     responses=ERRORS,
     operation_class=_Lines,
     role="manager",
+    operations=("publish",),
     body_limit="batch_body_bytes",
     audits_each=True,
 )

@@ -62,6 +62,7 @@ InBackground = Annotated[
         202: ResponseSpec(Ok[InstallJob], generate_examples=False, description="The job has started"),
     },
     role="manager",
+    operations=("publish",),
     fails={404, 409},
 )
 async def create_skill(
@@ -80,7 +81,7 @@ async def create_skill(
     return Response(Ok(skill), status_code=201, headers={"Location": location, "ETag": skill.etag})
 
 
-@get("/installs/{job_id:str}", tags=["skills"], responses=ERRORS, role="manager")
+@get("/installs/{job_id:str}", tags=["skills"], responses=ERRORS, role="manager", operations=("read", "publish"))
 @ORDINARY_POOL.handler
 def get_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[InstallJob]:
     """Return an installation in the background: its step, and at the end the skill or the error."""
@@ -94,7 +95,7 @@ def cancel_install(services: ReadyServices, job_id: FromPath[str]) -> Ok[Install
     return Ok(services.install_jobs.cancel(job_id))
 
 
-@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager", fails={409, 412})
+@put(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="manager", operations=("publish",), fails={409, 412})
 async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
@@ -107,7 +108,15 @@ async def update_skill(
     return Response(Ok(changed), headers={"ETag": skill.etag})
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=["skills"], responses=ERRORS, role="manager", fails={409, 412})
+@delete(
+    each("/skills/{id}"),
+    status_code=200,
+    tags=["skills"],
+    responses=ERRORS,
+    role="manager",
+    operations=("yank",),
+    fails={409, 412},
+)
 async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     one = skill_id(request)

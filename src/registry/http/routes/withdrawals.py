@@ -14,7 +14,7 @@ from registry.http.thread_pools import ORDINARY_POOL
 from registry.publish.published_version import VersionState
 
 _EACH = "/registry/skills/{skill_scope:str}/{skill_name:str}"
-_OPTIONS: dict[str, Any] = {"status_code": 200, "tags": ["publish"], "responses": ERRORS}
+_OPTIONS: dict[str, Any] = {"status_code": 200, "tags": ["publish"], "responses": ERRORS, "operations": ("yank",)}
 
 
 class VersionChanged(msgspec.Struct, kw_only=True):

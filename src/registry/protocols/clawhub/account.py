@@ -47,7 +47,10 @@ def discover_clawhub(request: Request[Any, Any, Any], running: RunningServices) 
     return ClawHubDiscovery(api_base=f"{base_url(request, running)}{PREFIX}")
 
 
-@get("/clawhub/api/v1/whoami", sync_to_thread=False, tags=TAGS, responses=ERRORS, role="user")
+_OF_ANY_TOKEN: dict[str, Any] = {"role": "user", "operations": ("read", "publish", "yank")}
+
+
+@get("/clawhub/api/v1/whoami", sync_to_thread=False, tags=TAGS, responses=ERRORS, **_OF_ANY_TOKEN)
 def get_clawhub_user(request: Request[Any, Any, Any], services: ReadyServices) -> Whoami:
     """Return who the caller is; in the local profile, everybody is `local`."""
     caller = request_state(request.scope).principal

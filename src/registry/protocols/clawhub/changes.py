@@ -35,6 +35,7 @@ class Change(msgspec.Struct, kw_only=True, rename="camel"):
     responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    operations=("yank",),
     fails={409},
 )
 async def delete_clawhub_skill(
@@ -61,6 +62,7 @@ async def delete_clawhub_skill(
     responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    operations=("yank",),
     fails={409},
 )
 async def restore_clawhub_skill(
@@ -87,6 +89,7 @@ async def restore_clawhub_skill(
     responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    operations=("yank",),
     fails={409},
 )
 async def delete_clawhub_version(
@@ -114,6 +117,7 @@ async def delete_clawhub_version(
     responses=CHANGE_ERRORS,
     operation_class=OptionalBody,
     role="manager",
+    operations=("yank",),
     fails={409},
 )
 async def restore_clawhub_version(

@@ -123,6 +123,7 @@ class _FormOrTickets(Operation):
     tags=TAGS,
     responses=ERRORS,
     role="manager",
+    operations=("publish",),
     rate="read",
     fails={409},
 )
@@ -143,6 +144,7 @@ async def issue_upload_ticket(
     tags=TAGS,
     responses=ERRORS,
     role="manager",
+    operations=("publish",),
     body_limit="upload_bytes",
     fails={409, 413},
 )
@@ -174,6 +176,7 @@ async def take_clawhub_upload(
     responses=ERRORS,
     operation_class=_FormOrTickets,
     role="manager",
+    operations=("publish",),
     rate="publish",
     uploads=True,
     fails={404, 409},

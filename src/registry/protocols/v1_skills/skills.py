@@ -86,6 +86,7 @@ def get_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Re
     responses={**ERRORS, 201: _CREATED, 202: PENDING},
     operation_class=FilesOrJson,
     role="manager",
+    operations=("publish",),
     uploads=True,
     fails={409},
 )
@@ -112,7 +113,15 @@ async def create_v1_skill(
     return Response(created_object(skill), status_code=201, headers=headers)
 
 
-@delete(each("/skills/{id}"), status_code=200, tags=TAGS, responses=ERRORS, role="manager", fails={409, 412})
+@delete(
+    each("/skills/{id}"),
+    status_code=200,
+    tags=TAGS,
+    responses=ERRORS,
+    role="manager",
+    operations=("yank",),
+    fails={409, 412},
+)
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
     one = skill_id(request)

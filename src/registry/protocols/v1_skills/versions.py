@@ -83,6 +83,7 @@ _CREATED = ResponseSpec(VersionObject, generate_examples=False, description="The
     responses={**ERRORS, 201: _CREATED, 202: PENDING},
     operation_class=FilesOrJson,
     role="manager",
+    operations=("publish",),
     uploads=True,
     fails={409},
 )
@@ -114,6 +115,7 @@ async def create_v1_version(
     tags=TAGS,
     responses=ERRORS,
     role="manager",
+    operations=("yank",),
     fails={409, 412},
 )
 async def delete_v1_version(
