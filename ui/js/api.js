@@ -54,9 +54,10 @@ async function envelope(method, path, { body, form, signal, headers } = {}) {
 /** Send a request and return its data. A credential that is refused ends the session. */
 export const call = async (method, path, options) => (await envelope(method, path, options)).data;
 
-/** Return a page of a list: `{rows, total}`. */
-export async function paged(path, limit, offset, signal) {
-  const { data, pagination } = await envelope("GET", `${path}?limit=${limit}&offset=${offset}`, { signal });
+/** Return a page of a list: `{rows, total}`. `filters` are parameters of its query. */
+export async function paged(path, limit, offset, signal, filters = {}) {
+  const query = new URLSearchParams({ ...filters, limit, offset });
+  const { data, pagination } = await envelope("GET", `${path}?${query}`, { signal });
   return { rows: data, total: pagination.total };
 }
 

@@ -15,7 +15,7 @@ import { session } from "./session.js";
 import { SignIn, signOut } from "./sign-in.js";
 import { Hero, Start } from "./start.js";
 import { Failure, Missing, Notice, Skeletons } from "./states.js";
-import { Text } from "./text.js";
+import { count, Text } from "./text.js";
 import { ThemeSwitch } from "./theme.js";
 import { useTitle } from "./title.js";
 
@@ -100,6 +100,24 @@ function Warming() {
   const all = indexed + pending;
   return html`<div class="warming"><progress aria-label="Indexing" max=${all} value=${indexed}></progress>
     <p>Indexing: ${indexed.toLocaleString("en")} of ${all.toLocaleString("en")} skills can be found by meaning so far, the others by words.</p></div>`;
+}
+
+const SHOWN_NOTICES = 3;
+
+/** What an administrator should do, on every page: installed skills that were withdrawn, and settings. */
+function Notices() {
+  const rows = Object.entries(service.use()?.notices ?? {});
+  if (rows.length === 0) return null;
+  const line = ([name, text]) => {
+    const open = { ...CLEARED, q: "", view: "", skill: name };
+    const isSetting = name.includes(".") && !name.includes("/"); // an id with a dot has a scope
+    return html`<p key=${name}>${isSetting
+      ? html`<code>${name}</code>`
+      : html`<a href=${link(open)} onClick=${(event) => follow(event, open)}><${Text}>${name}<//></a>`}: <${Text}>${text}<//></p>`;
+  };
+  const more = rows.length - SHOWN_NOTICES;
+  return html`<section class="withdrawn" aria-label="Notices">${rows.slice(0, SHOWN_NOTICES).map(line)}
+    ${more > 0 && html`<details><summary>${count(more, "more notice")}</summary>${rows.slice(SHOWN_NOTICES).map(line)}</details>`}</section>`;
 }
 
 function useSources(isAsked, turn) {
@@ -221,6 +239,9 @@ function App() {
     addEventListener("online", start);
     return () => removeEventListener("online", start);
   }, []);
+  useEffect(() => {
+    if (status) refreshStatus().catch(() => {}); // an account may see more of it
+  }, [visitor?.name]);
   useScroll(isList);
   useReturn(address, isList);
   useTitle(titleOf(address));
@@ -231,6 +252,7 @@ function App() {
   return html`
     <${Header} address=${address} onSignIn=${signIn} isPublishing=${isPublishing} />
     <${Warming} />
+    <${Notices} />
     ${isFirst && html`<${Hero} />`}
     <${SearchBox} q=${address.q} />
     <main id="found" tabindex="-1">

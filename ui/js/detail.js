@@ -7,7 +7,7 @@ import { get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
-import { Upgrade, Version } from "./later.js";
+import { Deprecate, Upgrade, Version, Waive } from "./later.js";
 import { useLoaded } from "./loaded.js";
 import { Download, isPublished } from "./package.js";
 import { isRegistry, service, useMay } from "./service.js";
@@ -84,6 +84,9 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
   const { data: older, error, again } = useVersion(skill.id, other);
   const files = other ? (older?.files ?? []) : current;
   const text = other ? older?.content : content?.content;
+  const isOurs = isRegistry(service.get()) && isPublished(skill, service.get());
+  const mayWithdraw = useMay("manager") && isOurs;
+  const mayWaive = useMay("admin") && isOurs;
   const mayUpgrade = useMay("manager") && skill.installed && skill.source !== "local";
   const isWaiting = Boolean(other) && !older && !error;
   const findings = other ? older?.findings : skill.findings;
@@ -115,7 +118,9 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
       </div>
       <aside aria-label="About this skill">
         ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}
-        <${Findings} findings=${findings} files=${files} />
+        <${Findings} findings=${findings} files=${files}
+          waiving=${mayWaive && { id: skill.id, version: other || skill.version, onChanged: other ? again : onChanged }} />
+        ${mayWithdraw && html`<${Deprecate} skill=${skill} onChanged=${onChanged} />`}
         <${Facts} skill=${shown} />
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
@@ -157,19 +162,21 @@ function Place({ file, line, files }) {
   return html`<a href=${link(changes)} onClick=${(event) => follow(event, changes)}>${text}</a>`;
 }
 
-/** What was found in the version that is shown. */
-function Findings({ findings, files }) {
+/** What was found in the version that is shown. `waiving` is of what visitors who may waive can waive findings. */
+function Findings({ findings, files, waiving }) {
   if (!findings) return null;
   const { findings: all, waivers = [] } = findings;
+  const waiversOf = ({ rule, file }) => waivers.filter((one) => one.rule === rule && one.file === (file ?? null));
   return html`<section class="findings">
     <h2 id="findings" tabindex="-1">Findings</h2>
     ${all.length === 0 && html`<p>Nothing dangerous or hidden was found in its texts. This does not prove that it is safe.</p>`}
     <ul>
-      ${all.map(({ severity, message, file, line, rule }) => html`<li>
-        <${Severity} of=${severity} />
-        <p><${Text}>${message}<//></p>
-        <p class="facts"><${Place} file=${file} line=${line} files=${files} /> ${rule}</p>
-        ${waivers.filter((one) => one.rule === rule && one.file === (file ?? null)).map((one) => html`<p class="facts waiver">Waived by
+      ${all.map((finding) => html`<li>
+        <${Severity} of=${finding.severity} />
+        <p><${Text}>${finding.message}<//></p>
+        <p class="facts"><${Place} file=${finding.file} line=${finding.line} files=${files} /> ${finding.rule}
+          ${waiving && html` <${Waive} ...${waiving} finding=${finding} isWaived=${waiversOf(finding).length > 0} />`}</p>
+        ${waiversOf(finding).map((one) => html`<p class="facts waiver">Waived by
           <${Text}>${one.by}<//> on ${day(one.at)}: <${Text}>${one.reason}<//></p>`)}
       </li>`)}
     </ul>

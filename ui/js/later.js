@@ -28,3 +28,5 @@ export const Admin = later(() => import("./later/admin.js"), "Admin");
 export const Publish = later(() => import("./later/publish.js"), "Publish");
 export const Upgrade = later(() => import("./later/upgrade.js"), "Upgrade");
 export const Version = later(() => import("./later/version.js"), "Version");
+export const Deprecate = later(() => import("./later/withdraw.js"), "Deprecate");
+export const Waive = later(() => import("./later/withdraw.js"), "Waive");

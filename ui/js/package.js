@@ -54,18 +54,19 @@ export function Download({ url, name, status, children }) {
   const place = placeOf(url, status);
   if (!place) return null;
   const isOurs = place.origin === location.origin;
+  const path = place.pathname + place.search;
   const download = async (event) => {
     if (!visitor || !isOurs) return;
     event.preventDefault();
     setState({ isWorking: true });
     try {
-      save(await blobOf(place.pathname.slice(BASE.length)), name);
+      save(await blobOf(path.slice(BASE.length)), name);
       setState({});
     } catch (error) {
       setState({ error: problem(error) });
     }
   };
-  return html`<a href=${isOurs ? place.pathname : place.href} download=${name} rel="noopener noreferrer"
+  return html`<a href=${isOurs ? path : place.href} download=${name} rel="noopener noreferrer"
       aria-busy=${state.isWorking} onClick=${download}>${children}</a>
     ${state.error && html`<span class="problem" role="alert"> ${state.error}</span>`}`;
 }

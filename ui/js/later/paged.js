@@ -7,10 +7,10 @@ import { Failure, Notice, Skeletons } from "../states.js";
 
 const PAGE = 25;
 
-/** Use a page of a list: `{rows, total, offset, error, again, turn}`. */
-export function usePages(path) {
+/** Use a page of a list: `{rows, total, offset, error, again, turn}`. `filters` are parameters of its query. */
+export function usePages(path, filters = {}) {
   const [offset, turn] = useState(0);
-  const { data, error, again } = useLoaded((signal) => paged(path, PAGE, offset, signal), [path, offset]);
+  const { data, error, again } = useLoaded((signal) => paged(path, PAGE, offset, signal, filters), [path, offset, JSON.stringify(filters)]);
   return { ...data, offset, error, again, turn };
 }
 

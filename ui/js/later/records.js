@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "../address.js";
 import { post } from "../api.js";
+import { Download } from "../package.js";
 import { Confirm } from "./form.js";
 import { Table, usePages, When } from "./paged.js";
 import { useMay } from "../service.js";
@@ -59,8 +60,29 @@ export function Jobs() {
       <p>The service died twice during it. If the cause is still there, it dies again.</p><//>`}</section>`;
 }
 
+const FILTERS = { actor: "Who", action: "What contains", target: "Changed contains" };
+
+/** Choose the entries of the audit log, and take them along as a file. */
+function AuditFilters({ filters, onFilter }) {
+  const submit = (event) => {
+    event.preventDefault();
+    onFilter(Object.fromEntries([...new FormData(event.currentTarget)].filter(([, value]) => value.trim())));
+  };
+  return html`<form class="buttons choose" role="search" aria-label="Audit log" onSubmit=${submit}>
+    ${Object.entries(FILTERS).map(([name, label]) => html`<label>${label} <input name=${name} value=${filters[name] ?? ""} maxlength="200" autocomplete="off" spellcheck="false" /></label>`)}
+    <button class="quiet">Filter</button>
+    <${Download} url=${`/api/v1/audit/export?${new URLSearchParams(filters)}`} name="audit.ndjson">Download these<//>
+  </form>`;
+}
+
 export function Audit() {
-  const pages = usePages("/api/v1/audit");
+  const [filters, setFilters] = useState({});
+  const pages = usePages("/api/v1/audit", filters);
+  const isFiltered = Object.keys(filters).length > 0;
+  const filter = (chosen) => {
+    pages.turn(0);
+    setFilters(chosen);
+  };
   const columns = [
     ["When", (entry) => html`<${When} at=${entry.at} />`],
     ["Who", (entry) => html`<${Text}>${entry.actor}<//> <span class="badge">${entry.role}</span>`],
@@ -69,5 +91,6 @@ export function Audit() {
     ["From", (entry) => html`<${Text}>${entry.client}<//>`],
   ];
   return html`<section><h2>Audit log</h2>
-    <${Table} name="Audit log" pages=${pages} columns=${columns} empty="Nothing was changed yet" /></section>`;
+    <${AuditFilters} filters=${filters} onFilter=${filter} />
+    <${Table} name="Audit log" pages=${pages} columns=${columns} empty=${isFiltered ? "No entry matches" : "Nothing was changed yet"} /></section>`;
 }

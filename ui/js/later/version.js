@@ -1,40 +1,13 @@
 /** The page of a version: what it is, what it changed, and withdrawing it. */
 
-import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
-import { get, pathOf, post } from "../api.js";
-import { forget } from "../catalog.js";
+import { html } from "../../vendor/htm-3.1.1/standalone.module.js";
+import { get, pathOf } from "../api.js";
 import { useLoaded } from "../loaded.js";
-import { useMayPublishTo } from "../service.js";
 import { Notice } from "../states.js";
 import { day, size, Text } from "../text.js";
 import { WithdrawnBanner, WithdrawnMark } from "../withdrawn.js";
 import { Compare } from "./compare.js";
-import { Ask, Confirm } from "./form.js";
-
-const NOTE = [
-  { name: "reason", label: "Reason", maxlength: 500, hint: "In one line. All who have installed it see it." },
-  { name: "replacement", label: "Use instead", maxlength: 250, placeholder: "scope/name@^1.2" },
-];
-
-/** Withdraw a published version, or list it again. */
-function Withdraw({ id, version, isYanked, onChanged }) {
-  const [isAsking, setAsking] = useState(false);
-  const mayChange = useMayPublishTo(id);
-  if (!mayChange) return null;
-  const word = isYanked ? "List again" : "Yank";
-  const send = async (note) => {
-    await post(`/api/v1/registry/skills/${pathOf(id)}/${encodeURIComponent(version)}/${isYanked ? "unyank" : "yank"}`, note);
-    forget();
-    setAsking(false);
-    onChanged();
-  };
-  const about = { title: `${word} this version?`, word, send, onClose: () => setAsking(false) };
-  const named = html`<p><strong><${Text}>${`${id} ${version}`}<//></strong></p>`;
-  return html`<button class="quiet" onClick=${() => setAsking(true)}>${word}</button>
-    ${isAsking && (isYanked
-      ? html`<${Confirm} ...${about}>${named}<p>Lists and search show it again.</p><//>`
-      : html`<${Ask} ...${about} fields=${NOTE}>${named}<p>It leaves lists and search. Who asks for exactly this version still gets it.</p><//>`)}`;
-}
+import { WithdrawVersion } from "./withdraw.js";
 
 /** What one version is, and what it changed. */
 export function Version({ skill, versions, version, from, onChanged }) {
@@ -49,7 +22,7 @@ export function Version({ skill, versions, version, from, onChanged }) {
   return html`<section class="version-page" aria-label="Version">
     <div class="head"><h2>Version <${Text}>${version}<//></h2> ${facts.yanked && html`<${WithdrawnMark} withdrawn=${facts.withdrawn} />`}
       ${version === skill.version && html`<span class="badge">current</span>`}
-      ${facts.size !== null && html`<${Withdraw} id=${skill.id} version=${version} isYanked=${facts.yanked} onChanged=${onChanged} />`}</div>
+      ${facts.size !== null && html`<${WithdrawVersion} id=${skill.id} version=${version} isYanked=${facts.yanked} withdrawn=${facts.withdrawn} onChanged=${onChanged} />`}</div>
     <${WithdrawnBanner} withdrawn=${facts.withdrawn} version=${version} />
     <p class="facts"><time datetime=${facts.made}>${day(facts.made)}</time>
       ${facts.size !== null && html`<span>${size(facts.size)}</span>`}
