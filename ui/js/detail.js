@@ -175,7 +175,7 @@ function Findings({ findings, files, waiving }) {
         <${Severity} of=${finding.severity} />
         <p><${Text}>${finding.message}<//></p>
         <p class="facts"><${Place} file=${finding.file} line=${finding.line} files=${files} /> ${finding.rule}
-          ${waiving && html` <${Waive} ...${waiving} finding=${finding} isWaived=${waiversOf(finding).length > 0} />`}</p>
+          ${waiving && finding.severity !== "none" && html` <${Waive} ...${waiving} finding=${finding} isWaived=${waiversOf(finding).length > 0} />`}</p>
         ${waiversOf(finding).map((one) => html`<p class="facts waiver">Waived by
           <${Text}>${one.by}<//> on ${day(one.at)}: <${Text}>${one.reason}<//></p>`)}
       </li>`)}
