@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from registry.findings.bit_text import BitText
-from registry.findings.pattern import Pattern
-
 SOURCE = Path(__file__).parents[1] / "src"
 LENGTH = 50_000
 GUARD_SECONDS = 2.0
@@ -24,9 +21,6 @@ UNITS = (
     *("aA", "a ", "a-", "a.", "0.", "a\n", "---\n", " ---", "a: ", "- ", "[a](", "[a](b)", "`a*", "字", "(a", "a("),
 )
 FRAMES = (("", ""), ("", "\x00"), ("---\n", "!\n"), ("description: ", "\x00"), ("https://[", "]!"), ("a", "!a"))
-
-
-CONTENT_RULE = "a content rule"
 
 
 class Expression(NamedTuple):
@@ -39,7 +33,7 @@ class Expression(NamedTuple):
 
 
 def patterns_in(path: Path) -> Iterator[Expression]:
-    """Find `re.compile(…)` and every `pattern=…` in a module: a content rule's, or one msgspec searches for."""
+    """Find `re.compile(…)` and every `pattern=…` that msgspec searches for. RE2 matches the content rules."""
     tree = ast.parse(path.read_text())
     assigned = {
         node.targets[0].id: node.value
@@ -59,10 +53,9 @@ def patterns_in(path: Path) -> Iterator[Expression]:
                 continue
             flags = eval(ast.unparse(node.args[1]), {"re": re}) if len(node.args) > 1 else 0
             yield Expression(place, literal(node.args[0], assigned), flags, uses_of(names.get(id(node)), tree))
-        use = CONTENT_RULE if called == "Rule" else "search"
         for keyword in node.keywords:
-            if keyword.arg == "pattern":
-                yield Expression(place, literal(keyword.value, assigned), 0, frozenset({use}))
+            if keyword.arg == "pattern" and called != "Rule":
+                yield Expression(place, literal(keyword.value, assigned), 0, frozenset({"search"}))
 
 
 def imported(tree: ast.Module) -> dict[str, ast.expr]:
@@ -106,21 +99,11 @@ def give_up(number: int, frame: FrameType | None) -> None:
     raise TimeoutError
 
 
-def compiled(pattern: Expression) -> re.Pattern[Any] | Pattern:
-    if CONTENT_RULE in pattern.uses:
-        assert isinstance(pattern.text, str)
-        return Pattern(pattern.text)
-    return re.compile(pattern.text, pattern.flags)
-
-
-def run(compiled: re.Pattern[Any] | Pattern, use: str, text: str | bytes) -> None:
+def run(compiled: re.Pattern[Any], use: str, text: str | bytes) -> None:
     """Use the expression on a text to the end; TimeoutError when that takes too much CPU time."""
     signal.setitimer(signal.ITIMER_VIRTUAL, GUARD_SECONDS)
     try:
-        if isinstance(compiled, Pattern):
-            assert isinstance(text, str)
-            compiled.begins(BitText(text))
-        elif use in {"sub", "subn"}:
+        if use in {"sub", "subn"}:
             compiled.sub(text[:0], text)
         elif use == "finditer":
             list(compiled.finditer(text))
@@ -144,7 +127,7 @@ def test_the_expressions_are_found() -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.place)
 def test_no_text_makes_it_slow(pattern: Expression) -> None:
-    expression = compiled(pattern)
+    expression = re.compile(pattern.text, pattern.flags)
     for use, text in itertools.product(pattern.uses, adversaries()):
         given = text.encode() if isinstance(pattern.text, bytes) else text
         try:

@@ -9,7 +9,7 @@ from registry.domain.findings import RISKS, Finding, SkillFindings, risk
 from registry.findings.matching import matches
 from registry.skill_folder.tree import SKILL_FILE, list_files
 
-ENGINE = 4
+ENGINE = 5
 """The version of the rules. It increases with every change of their findings."""
 
 CURRENT_RULES = f'%"engine":{ENGINE},"findings":%'
@@ -95,23 +95,17 @@ def _suffix(path: str) -> str:
 
 def scan_text(file: str, text: str) -> list[Finding]:
     """Return the findings in the text of a file in order of line, at most three per rule."""
-    # A command with continued lines is one line. The length of the text stays the same.
-    joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")
-    findings, line, counted = [], 1, 0
-    for rule, at in matches(joined, prose=_suffix(file) in _PROSE):
-        line += text.count("\n", counted, at)
-        counted = at
-        findings.append(
-            Finding(
-                kind="quality_warning",
-                severity=rule.severity,
-                rule=rule.id,
-                file=file,
-                line=line,
-                message=rule.message,
-            )
+    return [
+        Finding(
+            kind="quality_warning",
+            severity=rule.severity,
+            rule=rule.id,
+            file=file,
+            line=line,
+            message=rule.message,
         )
-    return findings
+        for rule, line in matches(text, prose=_suffix(file) in _PROSE)
+    ]
 
 
 def _unread(file: str) -> Finding:

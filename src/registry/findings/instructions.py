@@ -11,11 +11,9 @@ INSTRUCTIONS = (
             r"(?i)\b(?:ignore|disregard|forget|override)[ \t\r\n]+(?:(?:all|any|every|the|your|of|my|these|"
             r"those)[ \t\r\n]+){0,4}"
             r"(?:previous|prior|above|earlier|preceding|former|existing|system|safety)[ \t\r\n]+"
-            r"(?:\w{1,20}[ \t\r\n]+)?(?:instructions?|prompts?|rules|directions|guidelines|directives|policies)\b"
+            r"(?:[\pL\pN_]+[ \t\r\n]+)?(?:instructions?|prompts?|rules|directions|guidelines|directives|policies)\b"
         ),
-        hints=("ignore", "disregard", "forget", "override"),
         prose=True,
-        across_lines=True,
     ),
     Rule(
         id="hide-from-user",
@@ -31,25 +29,19 @@ INSTRUCTIONS = (
             r"what[ \t]+you|of[ \t]+this|"
             r"know)\b|[ \t]*(?:[.!;]|$))"
         ),
-        words=("user", "human", "operator", "owner"),
         prose=True,
-        across_lines=True,
     ),
     Rule(
         id="secret-upload",
         severity="high",
         message="the text tells the agent to send secrets or the conversation elsewhere",
         pattern=(
-            r"(?i)\b(?:send|upload|post|forward|exfiltrate|transmit|leak|copy)\b[^.\n]{0,80}?\b(?:conversation|"
+            r"(?i)\b(?:send|upload|post|forward|exfiltrate|transmit|leak|copy)\b[^.\n]*?\b(?:conversation|"
             r"chat[ \t]+history|"
             r"environment[ \t]+variables|\.env[ \t]+file|api[ \t]+keys|credentials|passwords|private[ \t]+keys?|"
             r"ssh[ \t]+keys?|"
-            r"system[ \t]+prompt|seed[ \t]+phrase|tokens)\b[^.\n]{0,80}?\bto[ \t]+[`\"'<(]{0,2}(?:https?://|"
+            r"system[ \t]+prompt|seed[ \t]+phrase|tokens)\b[^.\n]*?\bto[ \t]+[`\"'<(]{0,2}(?:https?://|"
             r"[a-z0-9-]{1,40}@)"
-        ),
-        hints=(
-            *("conversation", "history", "variables", ".env", "keys", "credentials", "passwords", "tokens"),
-            *("private", "ssh", "prompt", "phrase"),
         ),
         prose=True,
     ),
@@ -60,19 +52,16 @@ INSTRUCTIONS = (
         pattern=(
             r"(?i)\b(?:silently|secretly|covertly|quietly)[ \t\r\n]+(?:send|upload|post|forward|exfiltrate|transmit|"
             r"copy|run|execute|"
-            r"install|download|read|collect)\b[^.\n]{0,100}?\b(?:credentials?|keys?|secrets?|tokens?|passwords?|"
+            r"install|download|read|collect)\b[^.\n]*?\b(?:credentials?|keys?|secrets?|tokens?|passwords?|"
             r"conversation|history|"
             r"environment|\.env|\.ssh|https?:|wallet)"
         ),
-        hints=("silently", "secretly", "covertly", "quietly"),
         prose=True,
-        across_lines=True,
     ),
     Rule(
         id="no-permission",
         severity="low",
         message="the text asks for an agent that does not ask for permission",
         pattern=r"(?i)--dangerously-skip-permissions\b|--yolo\b|\bbypasspermissions\b",
-        hints=("dangerously-skip", "--yolo", "bypasspermissions"),
     ),
 )

@@ -37,7 +37,7 @@ except SystemExit as end:
 
 ENGINE = {
     *("faiss", "tantivy", "numpy", "cryptography", "jwt", "litestar", "uvicorn", "onnxruntime"),
-    *("sqlite3", "sqlite_utils", "yaml", "ahocorasick_rs", "embeddings", "search.types", "search.engine"),
+    *("sqlite3", "sqlite_utils", "yaml", "re2", "embeddings", "search.types", "search.engine"),
     *("registry.server", "registry.http", "registry.database", "registry.auth", "registry.catalog"),
     *("registry.services.container", "registry.findings", "registry.packages.package"),
 }

@@ -1,7 +1,5 @@
 """Small hostile skills are flagged, and similar harmless ones are not."""
 
-import re
-
 import pytest
 
 from registry.domain.findings import RISKS, risk
@@ -116,8 +114,8 @@ def test_well_known_installers_alone_are_low() -> None:
 
 
 @pytest.mark.parametrize("text", [text for text, _ in HOSTILE.values()], ids=list(HOSTILE))
-def test_matching_only_lines_with_hints_misses_nothing(text: str) -> None:
+def test_lines_around_a_match_change_nothing(text: str) -> None:
     around = f"{'Plain words. ' * 9}\n" * 20
     found = {one.rule for one in scan_text("SKILL.md", f"{around}{text}\n{around}")}
-    everywhere = {rule.id for rule in RULES if re.search(rule.pattern, text.replace("\\\n", "  "))}
+    everywhere = {rule.id for rule in RULES if rule.compiled.search(text.replace("\\\n", "  ").encode())}
     assert found == {rule.id for rule in RULES if rule.id in everywhere and not everywhere & set(rule.unless)}
