@@ -101,6 +101,7 @@ LATER = {
 """Rows of the tables that a profile does not serve yet: what it serves must not stand here."""
 
 BEYOND_BOTH = """
+GET     /api/v1/badges/{id}                         user
 GET     /api/v1/skills/{id}/content                 user
 GET     /api/v1/skills/{id}/files                   user
 GET     /api/v1/skills/{id}/files/{path}            user

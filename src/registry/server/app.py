@@ -27,6 +27,7 @@ from registry.http.routes.account import ACCOUNT
 from registry.http.routes.admin import ADMINISTRATION
 from registry.http.routes.advisories import ADVISORIES
 from registry.http.routes.auth import AUTH
+from registry.http.routes.badge import get_badge
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
 from registry.http.routes.code import CODE_V1, VERSIONS
 from registry.http.routes.content import CONTENT
@@ -85,7 +86,7 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, *INSTALLS, create_batch, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
+_SKILL_ROUTES = [*SKILLS, get_badge, *INSTALLS, create_batch, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
 
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
