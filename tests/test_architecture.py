@@ -86,6 +86,7 @@ TABLES = {
     "bodies": "catalog",
     "counts": "db",
     "deliveries": "events",
+    "dependencies": "catalog",
     "documents": "catalog",
     "ended_tokens": "auth",
     "examples": "catalog",

@@ -78,6 +78,12 @@ class RegistryError(Exception):
         return "; ".join(detail.line for detail in self.details) or self.message
 
 
+def concerning(name: str, error: RegistryError) -> RegistryError:
+    """Return an error with the name of what it is about in front of its texts."""
+    details = [FieldError(detail.field, f"{name}: {detail.message}") for detail in error.details]
+    return RegistryError(error.code, f"{name}: {error.message}", details, error.headers)
+
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 

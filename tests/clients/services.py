@@ -16,9 +16,10 @@ RIVALS = ("carving-zebrawood-spoons", "spoons")
 """Skills whose texts name the first one more often than its own."""
 
 
-def skill_files(name: str, version: str = "1.0.0", about: str = "Carves things.") -> dict[str, bytes]:
-    """Return the files of a skill: texts, a program and bytes that are no text."""
-    front = f"---\nname: {name}\ndescription: {about}\nversion: {version}\n---\n"
+def skill_files(name: str, version: str = "1.0.0", about: str = "Carves things.", needs: str = "") -> dict[str, bytes]:
+    """Return the files of a skill: texts, a program and bytes that are no text. `needs` are its dependencies."""
+    metadata = f"metadata:\n  dependencies: {needs}\n" if needs else ""
+    front = f"---\nname: {name}\ndescription: {about}\nversion: {version}\n{metadata}---\n"
     return {
         "SKILL.md": f"{front}# {name}\n\nThe state {version}, in two lines.\r\n".encode(),
         "assets/knot.png": b"\x89PNG\r\n\x1a\n\x00\xff",
@@ -73,9 +74,9 @@ class Service:
         """Return the id of a skill."""
         return name if self.kind == "local" else f"acme/{name}"
 
-    def publish(self, name: str, version: str = "1.0.0", about: str = "Carves things.") -> None:
+    def publish(self, name: str, version: str = "1.0.0", about: str = "Carves things.", needs: str = "") -> None:
         """Publish a version of a skill, or write its folder; return when the service has it."""
-        files = skill_files(name, version, about)
+        files = skill_files(name, version, about, needs)
         self.files[name] = files
         if isinstance(self.server, Registry):
             job = self.server.finished(self.server.publish(plain_zip(files)))

@@ -1,6 +1,7 @@
 """A service in registry mode with its store and its index, and what its callers do."""
 
 import hashlib
+import json
 import secrets
 import sqlite3
 import subprocess
@@ -21,9 +22,11 @@ from support.zips import plain_zip
 SECRET = "5f0c6e1b9d3a4728" * 4
 
 
-def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", **files: bytes) -> bytes:
-    """Return a package as an author would make it."""
-    text = f"---\nname: {name}\ndescription: Does {name} things with great care.\nversion: {version}\n---\n{body}"
+def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", needs: str = "", **files: bytes) -> bytes:
+    """Return a package as an author would make it. `needs` are its dependencies."""
+    metadata = f"metadata:\n  dependencies: {json.dumps(needs)}\n" if needs else ""
+    fields = f"name: {name}\ndescription: Does {name} things with great care.\nversion: {version}\n{metadata}"
+    text = f"---\n{fields}---\n{body}"
     return plain_zip({"SKILL.md": text.encode(), **files})
 
 

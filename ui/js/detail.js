@@ -23,12 +23,13 @@ const optional = (promise, otherwise) => promise.catch(() => otherwise);
 async function loadSkill(id, status, signal) {
   const path = `/api/v1/skills/${pathOf(id)}`;
   const skill = await get(path, signal);
-  const [content, files, versions] = await Promise.all([
+  const [content, files, versions, dependents] = await Promise.all([
     optional(get(`${path}/content?format=html`, signal), null),
     skill.installed || isPublished(skill, status) ? optional(get(`${path}/files`, signal), []) : [],
     isRegistry(status) ? optional(loadVersions(id, signal), []) : [],
+    optional(get(`${path}/dependents?limit=100`, signal), []),
   ]);
-  return { skill, content, files, versions };
+  return { skill, content, files, versions, dependents };
 }
 
 /** Return what the list is called that one came from: the address of a skill does not name it. */
@@ -76,7 +77,7 @@ function asIn(skill, versions, other) {
   return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, updated_at: old.made };
 }
 
-function Loaded({ skill, content, files: current, versions, version, from, file, line, onChanged }) {
+function Loaded({ skill, content, files: current, versions, dependents, version, from, file, line, onChanged }) {
   const heading = useFirstFocus();
   const scope = isPublished(skill, service.get()) ? { ...CLEARED, skill: "", q: "", view: "skills", scope: skill.id.split("/")[0] } : null;
   const other = otherThan(skill, version);
@@ -121,7 +122,7 @@ function Loaded({ skill, content, files: current, versions, version, from, file,
         <${Findings} findings=${findings} files=${files}
           waiving=${mayWaive && { id: skill.id, version: other || skill.version, onChanged: other ? again : onChanged }} />
         ${mayWithdraw && html`<${Deprecate} skill=${skill} onChanged=${onChanged} />`}
-        <${Facts} skill=${shown} />
+        <${Facts} skill=${shown} dependents=${dependents} />
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
           : html`<section><${Package} skill=${skill} version=${other} /></section>`}
@@ -195,7 +196,19 @@ function Where({ url }) {
   return html`<a href=${url} target="_blank" rel="noopener noreferrer nofollow"><${Text}>${url.replace(/^https?:\/\//i, "")}<//></a>`;
 }
 
-function Facts({ skill }) {
+/** Show skills that need one another as links: to the skill where its id is known, else to a search for it. */
+function Others({ named, exact }) {
+  const to = (id) => (exact ? link({ skill: id }) : link({ skill: "", q: id }));
+  return named.map(({ id, range }, place) => html`${place > 0 && ", "}<a href=${to(id)}><${Text}>${id}<//></a>${range !== "*" && html` <${Text}>${range}<//>`}`);
+}
+
+const needed = (dependency) => {
+  const [id, range = "*"] = dependency.split("@");
+  return { id, range };
+};
+
+function Facts({ skill, dependents }) {
+  const exact = isRegistry(service.use());
   const rows = [
     ["Source", skill.source],
     ["Author", skill.author],
@@ -207,7 +220,8 @@ function Facts({ skill }) {
     ["Cannot be installed", skill.installable === false ? skill.not_installable : ""],
     ["Chosen by", skill.model_invocation === false ? "persons only" : ""],
     ["Updated", day(skill.updated_at)],
-    ["Needs", skill.dependencies.join(", ")],
+    ["Needs", skill.dependencies.length > 0 && html`<${Others} named=${skill.dependencies.map(needed)} exact=${exact} />`],
+    ["Needed by", dependents.length > 0 && html`<${Others} named=${dependents} exact=${true} />`],
     ["Runs in", skill.execution_environment],
     ["Time limit", skill.timeout && `${skill.timeout} s`],
     ["Digest", skill.digest],
@@ -215,7 +229,7 @@ function Facts({ skill }) {
   return html`<section>
     <h2>About</h2>
     <dl>
-      ${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd class=${name === "Digest" ? "digest" : ""}><${Text}>${value}<//></dd></div>`)}
+      ${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd class=${name === "Digest" ? "digest" : ""}>${typeof value === "string" ? html`<${Text}>${value}<//>` : value}</dd></div>`)}
       ${skill.source_url && html`<div><dt>From</dt><dd><${Where} url=${skill.source_url} /></dd></div>`}
     </dl>
     ${skill.warnings.map((warning) => html`<p class="problem"><${Text}>${warning}<//></p>`)}

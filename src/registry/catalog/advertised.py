@@ -162,6 +162,7 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         source=source.name,
         installed=False,
         license=skill.license,
+        dependencies=skill.dependencies,
         warnings=skill.warnings,
         installable=skill.installable and skill.origin is not None,
         not_installable=skill.not_installable or (None if skill.origin else _NOWHERE),

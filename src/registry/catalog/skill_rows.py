@@ -7,6 +7,7 @@ import msgspec
 
 from registry.database.counts import Listed, count_listed
 from registry.db import Transaction
+from registry.domain.dependencies import named_dependencies
 from registry.domain.models import Skill, version_parts
 
 
@@ -69,6 +70,12 @@ def put_skill(
             skill.updated_at,
         ),
     )
+    if former is not None:
+        transaction.execute("delete from dependencies where key = ?", (key,))
+    for needed in named_dependencies(skill.dependencies):
+        transaction.execute(
+            "insert into dependencies (key, needs, admits) values (?, ?, ?)", (key, needed.id, needed.range)
+        )
     if former is not None:
         count_listed(transaction, former.listed, -1)
     count_listed(transaction, listed, 1)

@@ -200,18 +200,20 @@ class Catalog:
     def version(self, skill_id: str, version: str) -> SkillVersion:
         """Return one version of a skill. Raises SKILL_NOT_FOUND, whose message says what does not exist."""
         rows = self.database.read(
-            f"select {_VERSION} {_VERSIONS} where s.id = ? and v.version = ?", (skill_id, version)
+            f"select {_VERSION}, s.detail {_VERSIONS} where s.id = ? and v.version = ?", (skill_id, version)
         )
         if not rows:
             self.get(skill_id)
             raise skill_not_found(skill_id, version)
-        skill_id, version, description, created_at, changes = rows[0]
+        skill_id, version, description, created_at, changes, detail = rows[0]
+        skill = msgspec.json.decode(detail, type=Skill)
         return SkillVersion(
             skill_id=skill_id,
             version=version,
             description=description,
             created_at=created_at,
             changes=msgspec.json.decode(changes, type=list[str]),
+            dependencies=skill.dependencies if version == skill.version else [],
         )
 
     def all_versions(self, transaction: Transaction, key: int) -> list[str]:

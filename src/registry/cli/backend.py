@@ -119,8 +119,8 @@ class CommandBackend(Protocol):
         """Create a skill from each line of JSON, at most 1,000, and return why not, or None, for each of them."""
         ...
 
-    def uninstall(self, skill_id: str) -> Data:
-        """Remove a skill."""
+    def uninstall(self, skill_id: str, *, cascade: bool) -> Data:
+        """Remove a skill, with `cascade` also those that need it; `removed` has the ids, its own last."""
         ...
 
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:

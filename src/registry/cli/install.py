@@ -20,7 +20,7 @@ from registry.cli.installing.rows import (
     placed,
     rows_shown,
 )
-from registry.cli.installing.steps import Row, Step, in_registry, installing, note_unrecorded, recorded
+from registry.cli.installing.steps import ALONG, Row, Step, in_registry, installing, note_unrecorded, recorded
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
@@ -109,17 +109,22 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
 
 @click.command()
 @click.argument("skill_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--cascade", is_flag=True, help="Remove the skills that need them too.")
 @installing_options
-def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **flags: Any) -> None:
+def uninstall(skill_ids: tuple[str, ...], cascade: bool, as_json: bool, server: str | None, **flags: Any) -> None:
     """Remove skills. This deletes their folders and their entries in the project's manifest and lock.
+
+    A skill that an installed one needs stays, unless that one is removed with it, as --cascade does.
 
     Copies and links in the folders of agents go too, unless they were changed there.
     """
 
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
-            backend.uninstall(skill_id)
-            return {"outcome": "removed"}
+            removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
+            others = [one for one in removed[:-1] if one not in skill_ids]
+            along = [{**_NOTHING, "id": one, "outcome": "removed", "reason": f"needed {skill_id}"} for one in others]
+            return {"outcome": "removed", ALONG: along}
 
         return skill_id, remove
 
@@ -128,6 +133,9 @@ def uninstall(skill_ids: tuple[str, ...], as_json: bool, server: str | None, **f
     if work is not None:
         work.finish(rows)
     exit_if_failed(rows)
+
+
+_NOTHING: Row = {"id": None, "outcome": None, "reason": None, "resolved_version": None}
 
 
 class _AllFailed(Exception):
@@ -155,12 +163,12 @@ def _run(
         with console.progress_bar(title, hidden=as_json) as progress:
             for done, (name, act) in enumerate(steps):
                 progress(done, len(steps))
-                row = {"id": redact_text(name), "outcome": FAILED_OUTCOME, "reason": None, "resolved_version": None}
+                row = {**_NOTHING, "id": redact_text(name), "outcome": FAILED_OUTCOME}
                 try:
                     row |= act(backend)
                 except CommandFailed as error:
                     row["reason"] = redact_text(str(error))
-                rows.append(row)
+                rows += [*row.pop(ALONG, ()), row]
         if all(row["outcome"] == FAILED_OUTCOME for row in rows):
             raise _AllFailed(rows)
         return rows

@@ -141,10 +141,12 @@ class LocalBackend:
         numbered = [Line(number, line) for number, line in enumerate(lines, 1)]
         return [_failure(outcome.result) for outcome in create_skills(self.services, numbered)]
 
-    def uninstall(self, skill_id: str) -> Data:
-        """Remove a skill."""
-        self._result(lambda: uninstall_skill(self.services, skill_id))
-        return {"id": skill_id}
+    def uninstall(self, skill_id: str, *, cascade: bool) -> Data:
+        """Remove a skill, with `cascade` also those that need it."""
+        return {
+            "id": skill_id,
+            "removed": self._result(lambda: uninstall_skill(self.services, skill_id, cascade=cascade)),
+        }
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:
         """Upgrade one skill or all."""

@@ -1,5 +1,7 @@
-"""`skill-registry init`: a new skill or project to begin with."""
+"""`skill-registry init` and `pack`: a new skill, project or pack to begin with."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +9,16 @@ import click
 
 from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
+from registry.domain.dependencies import ANY_VERSION
 from registry.domain.skill_file import DESCRIPTION, body_of
+from registry.domain.source_entry import registry_of
 from registry.errors import RegistryError
 from registry.packages.metadata import parse_metadata
 from registry.packages.refusal import PackageRefused
 from registry.parsing.frontmatter_edit import render
 from registry.parsing.yaml_text import Value
-from registry.project.lock_file import LOCK_FILE
+from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
+from registry.project.manifest import Manifest
 from registry.project.manifest_file import ManifestFile
 from registry.skill_folder import write_skill_folder
 
@@ -58,8 +63,12 @@ def _make_skill(path: Path, description: str, *, as_json: bool) -> None:
     except OSError as error:
         message = f"the current folder cannot be used ({error.strerror}): change to another one"
         command.stop(message, command.WRONG_USAGE)
-    fields: dict[str, Value] = {"name": path.name, "description": description, "metadata": {"version": "0.1.0"}}
-    body = body_of(path.name)
+    _write(path, description, body_of(path.name), {"version": "0.1.0"}, as_json=as_json)
+
+
+def _write(path: Path, description: str, body: str, metadata: dict[str, Value], *, as_json: bool) -> None:
+    """Write a new skill, and say where it is. Exits if it cannot be written, or not be published."""
+    fields: dict[str, Value] = {"name": path.name, "description": description, "metadata": metadata}
     try:
         warnings = parse_metadata(render(fields, body).encode(), None).warnings
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,3 +90,54 @@ def _show(path: Path, warnings: list[str], *, as_json: bool) -> None:
     click.echo(f"Made {path / 'SKILL.md'}. Say in it what the skill does, and then:")
     click.echo(f"  skill-registry serve --skills-dir {path.parent}    serves it")
     click.echo(f"  skill-registry publish {path}    publishes it in a registry")
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="NAME")
+@click.option("--description", metavar="TEXT", default=DESCRIPTION, help="What the skills of the pack are for.")
+@command.json_option
+@settings_options("project.file")
+def pack(path: Path, description: str, as_json: bool, **flags: Any) -> None:
+    """Make a pack of the project's skills: a skill that needs all of them. NAME is a new folder, such as packs/starter.
+
+    The pack names the skills of one registry that skill-project.toml names, each with the range in the manifest, or
+    else from its version in skills.lock on. 'publish' sends it, and installing the pack installs all of them.
+    """
+    settings = command.load(flags)
+    lock = settings.project.file.with_name(LOCK_FILE)
+    try:
+        manifest = ManifestFile(settings.project.file).read()
+        locked = read_lock(lock) if lock.exists() else []
+    except (RegistryError, LockFileError) as error:
+        command.stop(error)
+    if manifest is None:
+        command.stop(f"there is no {settings.project.file.name} here: 'skill-registry init --project' makes one")
+    packed, left_out = packable(manifest, locked)
+    if not packed:
+        command.stop(f"{settings.project.file.name} names no skills of a registry: 'skill-registry install' adds some")
+    for name in left_out:
+        console.warn(f"{name} is left out: it is not from the registry of the others")
+    needs = [f"{skill_id}@{requirement}" for skill_id, requirement in packed.items()]
+    lines = "\n".join(f"- `{skill_id}`" for skill_id in packed)
+    body = f"# {path.name}\n\nThis pack brings along these skills. Choose the one that fits the task.\n\n{lines}\n"
+    _write(path, description, body, {"version": "0.1.0", "dependencies": ", ".join(needs)}, as_json=as_json)
+
+
+def packable(manifest: Manifest, locked: Sequence[LockedSkill]) -> tuple[dict[str, str], list[str]]:
+    """Return the skills of the registry that most of a manifest is from, by id with a range, and the ids of the others.
+
+    An entry without an origin is from the registry that the lock names for it.
+    """
+    entries = {name: entry for entry in locked for name in (entry.id, str(getattr(entry.origin, "skill", "")))}
+    found: dict[str, tuple[str, str, str]] = {}
+    for name, dependency in manifest.dependencies.items():
+        entry = entries.get(name)
+        origin = entry.origin if entry is not None else dependency.ordered(name)
+        if (registry := registry_of(origin)) is not None:
+            requirement = dependency.version or (f"^{entry.version}" if entry is not None else ANY_VERSION)
+            found[name] = (registry, str(getattr(origin, "skill", name)), requirement)
+    counted = Counter(registry for registry, _, _ in found.values())
+    chosen = counted.most_common(1)[0][0] if counted else None
+    packed = {skill_id: requirement for registry, skill_id, requirement in found.values() if registry == chosen}
+    left_out = [name for name in manifest.dependencies if name not in found or found[name][0] != chosen]
+    return dict(sorted(packed.items())), left_out

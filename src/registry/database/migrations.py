@@ -317,6 +317,19 @@ _ADD_USER_TOKENS: Statements = (
     "create index user_tokens_by_owner on user_tokens (owner, created_at)",
 )
 
+# What a published version needs, as in its record, which may be a megabyte. And what each skill of the catalog needs: a
+# skill of a registry by its id there, in the versions that a range admits.
+_ADD_DEPENDENCIES: Statements = (
+    "alter table published add column dependencies text not null default '[]'",
+    """create table dependencies (
+        key integer not null references skills (key) on delete cascade,
+        needs text not null,
+        admits text not null,
+        primary key (key, needs)
+    )""",
+    "create index dependencies_by_need on dependencies (needs)",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -331,4 +344,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_SIGHTINGS,
     _ADD_AUDIT_INDEXES,
     _ADD_USER_TOKENS,
+    _ADD_DEPENDENCIES,
 )

@@ -44,6 +44,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "counter": _derived("the number of the last change"),
         "counts": _derived("counts of skills, documents and vectors"),
         "deliveries": TableRole("notifications that webhooks have not received yet", RESTORE),
+        "dependencies": _derived("what skills need of others, as their details say"),
         "documents": _derived("what search reads of skills"),
         "ended_tokens": TableRole("logouts, and removals of users", f"{RESTORE}, and set a new auth.secret"),
         "examples": TableRole("the choices that search learned from", RESTORE),

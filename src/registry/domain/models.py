@@ -16,7 +16,7 @@ from registry.domain.withdrawals import Withdrawn
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
-RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files"})
+RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files", "dependents"})
 """Ids, and names within a scope, that would conflict with routes at `/skills` or below `/skills/{id}`."""
 
 NewSkillId = Annotated[
@@ -208,7 +208,8 @@ class Skill(Usability, kw_only=True):
     """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4).
 
     `download_url` is where the package of a published skill is. It is set in responses and not stored. `withdrawn` is
-    missing unless its registry has deprecated it, or withdrawn the version that is installed.
+    missing unless its registry has deprecated it, or withdrawn the version that is installed. `came_along` is only in
+    the response of an installation that has installed or replaced other skills too: their ids.
     """
 
     id: str
@@ -243,6 +244,7 @@ class Skill(Usability, kw_only=True):
     findings: SkillFindings | None = None
     download_url: str | None = None
     withdrawn: Withdrawn | UnsetType = UNSET
+    came_along: list[str] | UnsetType = UNSET
 
     def card(self) -> Card:
         """Return the skill as a list item."""
@@ -271,6 +273,7 @@ class SkillVersion(VersionItem, kw_only=True):
     """One version of a skill, with its changes. `withdrawn` is missing unless it, or all of the skill, is withdrawn."""
 
     changes: list[str]
+    dependencies: list[str] = msgspec.field(default_factory=list)
     withdrawn: Withdrawn | UnsetType = UNSET
 
 

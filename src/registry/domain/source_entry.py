@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.addresses import OutboundError, parse_url
 from registry.domain.models import SkillId, SourceName, Usability, Version
-from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin
+from registry.domain.origins import BranchName, HttpUrl, LocalPath, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.repository_addresses import RepositoryAddress, as_url, parse_address
 from registry.domain.withdrawals import Withdrawn
 from registry.errors import FieldError, validation_error
@@ -17,6 +17,14 @@ LOCAL = "local"
 
 REGISTRY = "registry"
 """The name of the built-in source for the records of this service."""
+
+
+def registry_of(origin: Origin) -> str | None:
+    """Return the registry of an origin: its URL, `REGISTRY` for this service; None for origins of other kinds."""
+    if isinstance(origin, RegistryOrigin):
+        return origin.url
+    return REGISTRY if isinstance(origin, SourceOrigin) and origin.source == REGISTRY else None
+
 
 RESERVED_NAMES = frozenset({LOCAL, REGISTRY})
 
@@ -128,6 +136,7 @@ class Listed(Usability, kw_only=True):
     tags: list[str] = msgspec.field(default_factory=list)
     capabilities: list[str] = msgspec.field(default_factory=list)
     license: str | None = None
+    dependencies: list[str] = msgspec.field(default_factory=list)
     origin: Origin | None = None
     download_url: str | None = None
     body: str = ""

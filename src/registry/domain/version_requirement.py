@@ -55,6 +55,7 @@ def is_exact(requirement: str) -> bool:
     return _EXACT.fullmatch(requirement) is not None
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def admits(requirement: str | None, version: str) -> bool:
     """Return whether a requirement admits a version. No requirement admits every version."""
     if requirement is None:

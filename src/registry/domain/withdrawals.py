@@ -75,6 +75,12 @@ class Withdrawn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         return f"{self.state} on {printable_reason(self.at[:10])}{reason}{instead}"
 
 
+def says_more(note: WithdrawalNote, known: Withdrawn | None) -> bool:
+    """Return whether a note says anything that is not known of a withdrawal. A note without a text says nothing."""
+    said = (note.reason, note.replacement)
+    return any(said) and (known is None or said != (known.reason, known.replacement))
+
+
 def printable_reason(text: str) -> str:
     """Return a text of somebody else as one line of at most 500 characters that can be seen."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,33 +1,39 @@
 """Installs the package of an origin as a skill, completely or not at all."""
 
-import os
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
-from registry.catalog.installs import Inherited, InstalledRelease, InstallRecord, put_install
-from registry.db import Transaction
+from registry.catalog.installs import Inherited, InstalledRelease, InstallRecord
 from registry.domain.models import RESERVED_IDS, Skill, timestamp
 from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.release_proofs import PinnedProof
 from registry.domain.source_entry import Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.domain.withdrawals import Withdrawn
-from registry.errors import FieldError, conflict, skill_not_found, validation_error
+from registry.errors import (
+    FieldError,
+    RegistryError,
+    concerning,
+    conflict,
+    skill_not_found,
+    validation_error,
+)
+from registry.install.dependencies import Companion, DependencyPlanner, InstalledSkill, Plan, missing_dependencies
 from registry.install.locating import Locator, PackageLocation, refusing_unreachable
 from registry.install.order import InstallOrder
 from registry.install.parts import InstallParts
+from registry.install.placing import ChangedMeanwhile, Former, Placement, Placer, replacement
 from registry.install.registries import ChosenRelease
 from registry.install.staged_packages import Known, Staged
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
-from registry.skill_folder import placing_skill_folder, read_skill_folder
-from registry.skill_folder.ids import slug
+from registry.skill_folder import read_skill_folder, tree_digest
 from registry.skill_folder.tree import find_skill_file
 
 Step = Literal["finding", "fetching", "checking", "placing"]
@@ -36,47 +42,112 @@ Step = Literal["finding", "fetching", "checking", "placing"]
 class Installer:
     """Installs packages below the skills directory."""
 
-    def __init__(self, parts: InstallParts) -> None:
+    def __init__(self, parts: InstallParts, placer: Placer, planner: DependencyPlanner) -> None:
         self._parts = parts
+        self._placer = placer
+        self._planner = planner
         self._packages = parts.packages
         self._offers = parts.offers
         self._locator = Locator(parts)
         self._local = parts.local
         self._catalog = parts.catalog
         self._project = parts.project
-        self._placing = threading.Lock()
 
     def install(self, order: InstallOrder, progress: Callable[[Step], None] = lambda step: None) -> Skill:
-        """Install a package and return the skill, which is searchable by then.
+        """Install a package and what it needs, all or nothing, and return its skill, which is searchable by then.
 
         `progress` is called before each step; what it raises stops the installation, which then has changed nothing.
-        `warnings` of the skill include failures to update the project's files. Raises VALIDATION_ERROR with every
-        reason to refuse the package; SKILL_NOT_FOUND and NOT_FOUND if no source has it; CONFLICT if it is installed or
-        ambiguous; FORBIDDEN for folders that may not be read, and for what the policy refuses.
+        `warnings` of the skill include what came along, and failures to update the project's files. Raises
+        VALIDATION_ERROR with every reason to refuse a package; SKILL_NOT_FOUND and NOT_FOUND if no source has it;
+        CONFLICT if it is installed or ambiguous, or if what it needs cannot be had; FORBIDDEN for folders that may not
+        be read, and for what the policy refuses.
         """
         self._project.check()
         progress("finding")
         located = self._locator.locate(order)
         self._parts.policy.check_origin(located.origin)
+        # The lock names everything that comes along.
+        plan = Plan(located, ()) if order.is_locked else self._planner.plan(located, partial(progress, "finding"))
+        progress("fetching")
+        with ExitStack() as kept:
+            companions = self.staged_companions(kept, plan, order, progress)
+            root, lacking = self._prepared(kept, plan.location, order, progress)
+            progress("placing")
+            try:
+                *others, skill_id = self._placer.place([*companions, root])
+            except ChangedMeanwhile:
+                raise conflict("A skill that it needs was changed meanwhile: try again") from None
+        problems = self._project.record_install(skill_id, _saved(order, located), others)
+        skill = self._catalog.get(skill_id)
+        along = notes_along(companions)
+        return msgspec.structs.replace(
+            skill, warnings=[*along, *skill.warnings, *lacking, *problems], came_along=others or UNSET
+        )
+
+    def _prepared(
+        self,
+        kept: ExitStack,
+        located: PackageLocation,
+        order: InstallOrder,
+        progress: Callable[[Step], None],
+        former: Former | None = None,
+    ) -> tuple[Placement, list[str]]:
+        """Stage and check a package until `kept` is closed; return it with notes. Raises as `install`."""
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
-        progress("fetching")
         checking = partial(progress, "checking")
         known = Known(order.sha256, offline=order.offline)
-        with self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking, known=known) as staged:
-            inherited = inherited_by(staged.package, located.listing)
-            _check_package(staged.package, located, order, inherited)
-            order.check_names((staged.package.name, staged.package.title), located.listed)
-            notes = policy_notes(self._parts, staged, located.origin, located.chosen)
-            proof = _proof(staged.package, located.chosen, order)
-            progress("placing")
-            # Of a locked skill, the manifest decides about later upgrades.
-            kept = located._replace(requirement=None) if order.is_locked else located
-            skill_id = self._place(staged, kept, proof, inherited)
-            lacking = [*staged.warnings, *notes]
-        problems = self._project.record_install(skill_id, _saved(order, located))
-        skill = self._catalog.get(skill_id)
-        return msgspec.structs.replace(skill, warnings=[*skill.warnings, *lacking, *problems])
+        staged = kept.enter_context(
+            self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking, known=known)
+        )
+        package = staged.package
+        inherited = inherited_by(package, located.listing)
+        _check_package(package, located, order, inherited)
+        order.check_names((package.name, package.title), located.listed)
+        notes = policy_notes(self._parts, staged, located.origin, located.chosen)
+        if not order.is_locked:
+            notes += missing_dependencies(package, located.chosen)
+        proof = _proof(package, located.chosen, order)
+        # Of a locked skill, the manifest decides about later upgrades.
+        install = self._install(staged, located._replace(requirement=None) if order.is_locked else located, proof)
+        install = msgspec.structs.replace(install, inherited=inherited)
+        version = version_of(package, inherited)
+        if former is not None:
+            folder = self._local.root / str(former.stored.folder)
+            kept_fields = {name: getattr(former.install, name) for name in ("version_range", "name")}
+            install = replacement(former, install, staged, folder, install.installed_at)
+            install = msgspec.structs.replace(install, **kept_fields)
+        folder = self._linked(package.folder, located.origin) if install.editable else package.folder
+        return Placement(package, folder, install, version, former), [*staged.warnings, *notes]
+
+    def staged_companions(
+        self,
+        kept: ExitStack,
+        plan: Plan,
+        order: InstallOrder,
+        progress: Callable[[Step], None] = lambda step: None,
+    ) -> list[Placement]:
+        """Stage and check what comes along, until `kept` is closed. Raises as `install`."""
+        return [self._companion(kept, companion, order, progress) for companion in plan.companions]
+
+    def _companion(
+        self, kept: ExitStack, companion: Companion, order: InstallOrder, progress: Callable[[Step], None]
+    ) -> Placement:
+        """Stage and check a package that comes along: the one that the lock names, if it names this version."""
+        located, locked, former = companion
+        self._parts.policy.check_origin(located.origin)
+        own = InstallOrder(
+            origin=located.origin,
+            sha256=locked.sha256 if locked else None,
+            package=locked.package if locked else None,
+            log=locked.log if locked else None,
+            offline=order.offline,
+            check_names=order.check_names,
+        )
+        try:
+            return self._prepared(kept, located, own, progress, _former(self._local.root, former))[0]
+        except RegistryError as error:
+            raise concerning(str(located.listed), error) from None
 
     def create(self, archive: Path, expected: Expected = ANY_PACKAGE) -> Skill:
         """Make a skill of an uploaded package, without an origin, and return it, searchable by then.
@@ -87,33 +158,8 @@ class Installer:
             package = staged.package
             expected.check(package.name, package.version)
             _refuse_reserved(package)
-            folder = self._local.root / package.name
-            with self._placing, ExitStack() as undo, self._catalog.database.write() as transaction:
-                self._refuse_taken(transaction, folder)
-                undo.enter_context(placing_skill_folder(package.folder, folder))
-                self._local.record_folder(transaction, folder)
-        return self._catalog.get(folder.name)
-
-    def _place(
-        self, staged: Staged, located: PackageLocation, proof: PinnedProof | None, inherited: Inherited | None
-    ) -> str:
-        """Move a staged package into place and record it; return its id."""
-        package = staged.package
-        install = msgspec.structs.replace(self._install(staged, located, proof), inherited=inherited)
-        staged_folder = self._linked(package.folder, located.origin) if install.editable else package.folder
-        with self._placing:
-            with self._catalog.database.write() as transaction:
-                folder = self._free_folder(transaction, package.name, located.listed)
-                if folder.name != package.name:
-                    install = msgspec.structs.replace(install, name=package.name)
-                put_install(transaction, folder.name, install)
-            with ExitStack() as undo, self._catalog.database.write() as transaction:
-                self._refuse_taken(transaction, folder)
-                put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
-                undo.enter_context(placing_skill_folder(staged_folder, folder))
-                self._local.record_folder(transaction, folder)
-                self._parts.notify_accepted(transaction, folder.name, package)
-        return folder.name
+            skill_id = self._placer.place_new(package)
+        return self._catalog.get(skill_id)
 
     def _install(self, staged: Staged, located: PackageLocation, proof: PinnedProof | None) -> InstallRecord:
         requirement = located.requirement
@@ -140,28 +186,21 @@ class Installer:
         link.symlink_to(target, target_is_directory=True)
         return link
 
-    def _free_folder(self, transaction: Transaction, name: str, listed: str | None) -> Path:
-        """Return the folder of a new skill. A source may list several skills of one name, under different ids.
 
-        Raises CONFLICT if neither the name nor the id in the source is free.
-        """
-        folder = self._local.root / name
-        other = self._local.root / slug((listed or name).replace("/", "-"))
-        if other.name not in (name, "", *RESERVED_IDS) and self._is_taken(transaction, folder):
-            folder = other
-        self._refuse_taken(transaction, folder)
-        return folder
+def _former(root: Path, skill: InstalledSkill | None) -> Former | None:
+    """Return an installed skill as one that is replaced."""
+    if skill is None:
+        return None
+    return Former(skill.stored, skill.install, tree_digest(root / str(skill.stored.folder)))
 
-    def _is_taken(self, transaction: Transaction, folder: Path) -> bool:
-        return os.path.lexists(folder) or self._catalog.find(transaction, folder.name) is not None
 
-    def _refuse_taken(self, transaction: Transaction, folder: Path) -> None:
-        if self._catalog.find(transaction, folder.name):
-            raise conflict(
-                f"Skill '{folder.name}' is already installed: uninstall it to install another one of this name"
-            )
-        if os.path.lexists(folder):
-            raise conflict(f"The skills directory already has a folder '{folder.name}'")
+def notes_along(placements: Sequence[Placement]) -> list[str]:
+    """Return a note about what came along with a skill, if anything did."""
+    named = [
+        f"{one.install.release.skill_id if one.install.release else one.package.name} {one.version}"
+        for one in placements
+    ]
+    return [f"came along: {', '.join(named)}"] if named else []
 
 
 def pinned(origin: Origin, commit: str | None) -> Origin:

@@ -108,6 +108,7 @@ class OwnRegistry:
                 download_url=None,
                 size=version.size,
                 withdrawn=version.withdrawn,
+                dependencies=tuple(version.dependencies),
             )
             for version in versions
         ]
@@ -333,7 +334,7 @@ class Registries:
         if requirement is not None and is_exact(requirement):
             if (chosen := releases.get(requirement)) is not None:
                 return ChosenRelease(registry, chosen)
-            raise _nothing_to_choose(skill_id, requirement, list(releases.values()))
+            raise nothing_to_choose(skill_id, requirement, list(releases.values()))
         passed_over: list[str] = []
         active = {version for version, release in releases.items() if not release.yanked}
         while (version := highest(requirement, active)) is not None:
@@ -346,10 +347,10 @@ class Registries:
                 break
         if passed_over:
             raise self._policy.all_too_new(skill_id, passed_over)
-        raise _nothing_to_choose(skill_id, requirement, list(releases.values()))
+        raise nothing_to_choose(skill_id, requirement, list(releases.values()))
 
 
-def _nothing_to_choose(skill_id: str, requirement: str | None, releases: Sequence[Release]) -> RegistryError:
+def nothing_to_choose(skill_id: str, requirement: str | None, releases: Sequence[Release]) -> RegistryError:
     """Return the error for a requirement that no version meets which can be chosen, with the reasons of withdrawals."""
     if requirement is not None and is_exact(requirement):
         return skill_not_found(skill_id, requirement)

@@ -1,38 +1,43 @@
 """Upgrades installed skills: fetches them again from the same origin, and replaces their folders."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
 import msgspec
 
-from registry.catalog.installs import InstallRecord, find_install, installed_as, put_install
+from registry.catalog.installs import InstallRecord, find_install, installed_as
 from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
 from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
+from registry.install.dependencies import DependencyPlanner, Plan, missing_dependencies
 from registry.install.installer import (
+    Installer,
     inherited_by,
     installed_release,
+    notes_along,
     pinned,
     policy_notes,
     version_of,
     withdrawal_of,
 )
 from registry.install.local_changes import described, local_changes
-from registry.install.order import locked_release
+from registry.install.locating import PackageLocation
+from registry.install.order import InstallOrder, locked_release
 from registry.install.parts import InstallParts
+from registry.install.placing import ChangedMeanwhile, Former, Placement, Placer, replacement
 from registry.install.registries import ChosenRelease
 from registry.install.schemas import NOT_INSTALLED, LocalChanges, Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Known, Staged
 from registry.outbound import OutboundError
 from registry.packages.package import Package
-from registry.packages.update_diff import FileChanges, Footprint, update_findings
-from registry.skill_folder import has_digest, replacing_skill_folder, tree_digest
-from registry.sources.fetching import Fetcher
+from registry.packages.update_diff import FileChanges
+from registry.skill_folder import has_digest, tree_digest
+from registry.sources.service import Sources
 
 _log = logging.getLogger("registry.install")
 
@@ -50,13 +55,18 @@ class _Immutable(Exception):
 class Upgrader:
     """Upgrades installed skills independently. A failure is part of the result of its skill.
 
-    `fetcher` returns the current commit of a branch, and `refresh` reads the sources with these names.
+    `sources` know the current commit of a branch, and read what they list again.
     """
 
-    def __init__(self, parts: InstallParts, fetcher: Fetcher, refresh: Callable[[Collection[str]], None]) -> None:
-        self._refresh = refresh
+    def __init__(
+        self, parts: InstallParts, installer: Installer, placer: Placer, planner: DependencyPlanner, sources: Sources
+    ) -> None:
+        self._refresh = sources.refresh
         self._parts = parts
-        self._fetcher = fetcher
+        self._installer = installer
+        self._placer = placer
+        self._planner = planner
+        self._fetcher = sources.fetcher
         self._packages = parts.packages
         self._offers = parts.offers
         self._registries = parts.registries
@@ -137,7 +147,8 @@ class Upgrader:
         origin = listing.origin if listing is not None and listing.origin is not None else install.origin
         following = msgspec.structs.replace(install, origin=origin, following=None)
         self._parts.policy.check_origin(origin)
-        wanted = self._wanted(following.origin, requirement, commit, body)
+        plan = self._planned(install, following.origin, requirement, commit, body)
+        wanted = plan.location.chosen or plan.location.origin
         if self._is_newer_than_old_enough(stored, wanted, result):
             return "up_to_date", stored.skill.version
         is_same = following.origin == install.origin and body.sha256 is None and not is_edited
@@ -162,9 +173,44 @@ class Upgrader:
                 return "would_update", version
             if chosen is not None:
                 following = _released(following, chosen, package, install)
-            self._replace(stored, install, following, staged, before)
-        self._project.record_upgrade(stored.skill.id, version)
+            former, order = Former(stored, install, before), InstallOrder(origin=origin, offline=body.offline)
+            others = self._replace(former, following, staged, plan, order, result)
+        self._project.record_upgrade(stored.skill.id, version, others)
         return "updated", version
+
+    def _replace(
+        self,
+        former: Former,
+        following: InstallRecord,
+        staged: Staged,
+        plan: Plan,
+        order: InstallOrder,
+        result: UpgradeResult,
+    ) -> list[str]:
+        """Replace a skill by a package, with what comes along, whose ids are returned. Raises _Immutable."""
+        folder, package = self._local.root / str(former.stored.folder), staged.package
+        following = replacement(former, following, staged, folder, timestamp(self._parts.clock()))
+        version = version_of(package, following.inherited)
+        with ExitStack() as kept:
+            along = self._installer.staged_companions(kept, plan, order)
+            try:
+                *others, _ = self._placer.place(
+                    [*along, Placement(package, package.folder, following, version, former)]
+                )
+            except ChangedMeanwhile:
+                raise _Immutable(_CHANGED_MEANWHILE) from None
+        result.reason = "; ".join([*notes_along(along), *filter(None, [result.reason])]) or None
+        return others
+
+    def _planned(
+        self, install: InstallRecord, origin: Origin, requirement: str | None, commit: str | None, body: UpgradeBody
+    ) -> Plan:
+        """Return what is wanted of an origin, and what comes along with it unless a lock names the state."""
+        wanted = self._wanted(origin, requirement, commit, body)
+        if not isinstance(wanted, ChosenRelease):
+            return Plan(PackageLocation(wanted), ())
+        location = PackageLocation(origin, install.source, install.listed, requirement, wanted)
+        return Plan(location, ()) if body.sha256 is not None else self._planner.plan(location, lambda: None)
 
     def _is_newer_than_old_enough(
         self, stored: StoredSkill, wanted: Origin | ChosenRelease, result: UpgradeResult
@@ -264,44 +310,12 @@ class Upgrader:
             )
         return offer.listed
 
-    def _replace(
-        self, stored: StoredSkill, install: InstallRecord, following: InstallRecord, staged: Staged, before: str
-    ) -> None:
-        """Replace a skill, whose folder has the digest `before`, by a package.
-
-        Raises _Immutable if the folder or its record was changed meanwhile.
-        """
-        package = staged.package
-        folder = self._local.root / str(stored.folder)
-        notes = update_findings(Footprint.of(folder), Footprint.of(package.folder), stored.skill.version)
-        following = msgspec.structs.replace(
-            following,
-            commit=staged.commit,
-            sha256=package.digest,
-            notes=notes,
-            installed_at=timestamp(self._parts.clock()),
-        )
-        announced = msgspec.structs.replace(install, following=following)
-        with self._catalog.database.write() as transaction:
-            if find_install(transaction, str(stored.folder)) != install:
-                raise _Immutable(_CHANGED_MEANWHILE)
-            put_install(transaction, str(stored.folder), announced)
-        with ExitStack() as undo, self._catalog.database.write() as transaction:
-            current = self._catalog.get_for_update(transaction, stored.skill.id)
-            if find_install(transaction, str(stored.folder)) != announced or tree_digest(folder) != before:
-                raise _Immutable(_CHANGED_MEANWHILE)
-            put_install(transaction, str(stored.folder), following)
-            undo.enter_context(replacing_skill_folder(package.folder, folder))
-            self._local.record_folder(transaction, folder)
-            version = version_of(package, following.inherited)
-            self._catalog.set_version_changes(transaction, current.key, version, [note.message for note in notes])
-            self._parts.notify_accepted(transaction, stored.skill.id, package)
-
 
 def _released(
     following: InstallRecord, chosen: ChosenRelease, package: Package, install: InstallRecord
 ) -> InstallRecord:
     """Return a record with the release of a package, which the log of its registry must include."""
+    missing_dependencies(package, chosen)
     known = install.release.proof if install.release else None
     proof = chosen.registry.proof(chosen.release, package, known)
     release, withdrawn = installed_release(chosen, proof), withdrawal_of(chosen)

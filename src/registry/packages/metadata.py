@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from registry.domain.dependencies import SkillDependency, declared, named_dependencies
 from registry.domain.findings import Finding
 from registry.domain.models import RESERVED_IDS, Author, Capability, Tag, Version, example_texts, split_labels
 from registry.domain.runtime_needs import RuntimeNeeds
@@ -34,6 +35,7 @@ from registry.skill_folder.reading import (
     read_skill_folder,
     read_skill_text,
     runtime_needs,
+    texts_of,
 )
 from registry.skill_folder.tree import SKILL_FILE
 
@@ -69,6 +71,7 @@ class PackageMetadata(msgspec.Struct, kw_only=True, frozen=True):
     tags: list[str]
     capabilities: list[str]
     needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
+    dependencies: list[SkillDependency] = msgspec.field(default_factory=list)
 
 
 class ParsedMetadata(PackageMetadata, kw_only=True, frozen=True):
@@ -106,9 +109,10 @@ def examine(
     """
     faults, document = _document(skill_file, file_name)
     try:
-        project = _project(project_file)
+        table = _project(project_file)
     except PackageRefused as refused:
-        faults, project = [*faults, *refused.findings], {}
+        faults, table = [*faults, *refused.findings], {}
+    project = texts_of(table)
     if document is None or (faults and not document.fields):
         return Examined(None, faults, [])
     fields, metadata = document.fields, document.fields.get("metadata", {})
@@ -124,12 +128,15 @@ def examine(
     faults += _description_faults(description)
     faults += _contradictions(*sources)
     faults += _version_faults(version)
+    required = declared(table.get("dependencies"), FieldSources(sources[1:2]).text("dependencies"))
+    faults += [_fault("dependencies", fault) for fault in required.faults]
     faults = [_with_line(fault, document) for fault in faults]
     warnings = [_with_line(warning, document) for warning in _warnings(document, description, folder)]
     if faults:
         return Examined(None, faults, warnings)
     parsed = _parsed(sources, name, scope, version, description, warnings)
-    return Examined(msgspec.structs.replace(parsed, needs=runtime_needs(fields, project)), [], warnings)
+    needs = runtime_needs(fields, project)
+    return Examined(msgspec.structs.replace(parsed, needs=needs, dependencies=required.dependencies), [], warnings)
 
 
 def _parsed(
@@ -182,6 +189,7 @@ def installed_metadata(folder: Path, named: str) -> ParsedMetadata:
         tags=skill.tags,
         capabilities=skill.capabilities,
         needs=skill.needs,
+        dependencies=named_dependencies(skill.dependencies),
         warnings=[quality_warning("reading", warning, SKILL_FILE) for warning in skill.warnings],
     )
 
@@ -230,12 +238,13 @@ def _warnings(document: FrontMatter, description: str, folder: str | None) -> It
         yield msgspec.structs.replace(warning, line=document.lines.get(field))
 
 
-def _project(data: bytes | None) -> dict[str, Value]:
-    """Return the strings and lists of `[metadata]`. Raises PackageRefused if the file is invalid."""
+def _project(data: bytes | None) -> dict[str, Any]:
+    """Return the tables of the file. Raises PackageRefused if it is invalid."""
     try:
         if data is not None and len(data) > MAX_PROJECT_FILE:
             raise ValueError(f"is larger than {MAX_PROJECT_FILE:,} bytes")
-        table = load_toml(data or b"").get("metadata", {})
+        document = load_toml(data or b"")
+        table = document.get("metadata", {})
         if not isinstance(table, dict):
             raise ValueError("has `metadata` that is not a table")
         for name in ("id", "name", "version", "description"):
@@ -243,11 +252,7 @@ def _project(data: bytes | None) -> dict[str, Value]:
                 raise ValueError(f"has `metadata.{name}` that is not a string")
     except ValueError as error:
         raise PackageRefused([structure_error("project-file", f"the file {error}", PROJECT_FILE)]) from None
-    return {key: value for key, value in table.items() if _is_text(value)}
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    return document
 
 
 def _contradictions(

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from registry.domain.dependencies import SkillDependency
 from registry.domain.findings import SkillFindings
 from registry.domain.generated_files import is_generated_path
 from registry.findings.engine import skill_findings
@@ -36,6 +37,7 @@ class Peek(msgspec.Struct, kw_only=True, frozen=True):
     scope: str | None
     version: str
     description: str
+    dependencies: list[SkillDependency]
 
 
 class Package(PackageMetadata, kw_only=True, frozen=True):

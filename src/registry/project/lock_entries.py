@@ -1,6 +1,6 @@
 """The lock entries of the installed skills."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,8 +8,10 @@ import msgspec
 from registry.catalog.installs import InstallRecord, find_install
 from registry.catalog.store import Catalog, StoredSkill
 from registry.config.settings import Settings
+from registry.domain.dependencies import named_dependencies
 from registry.domain.file_names import printable_name
 from registry.domain.origins import LocalOrigin
+from registry.domain.source_entry import registry_of
 from registry.domain.validation import find_errors
 from registry.project.local_paths import portable
 from registry.project.lock_file import LockedSkill, LockFileError
@@ -24,9 +26,23 @@ def locked_skills(
 
     Raises LockFileError if a skill cannot be read.
     """
-    entries = list(previous)
-    for stored in catalog.installed():
-        yield locked_skill(catalog, stored, settings, manifest, entries)
+    entries, installed = list(previous), catalog.installed()
+    made = [locked_skill(catalog, stored, settings, manifest, entries) for stored in installed]
+    yield from with_parents(made, installed)
+
+
+def with_parents(entries: Sequence[LockedSkill], installed: Sequence[StoredSkill]) -> list[LockedSkill]:
+    """Return entries of a lock, each with those that need it of the same registry, as their files say."""
+    needs = {stored.skill.id: named_dependencies(stored.skill.dependencies) for stored in installed}
+    parents: dict[tuple[str | None, str], set[str]] = {}
+    for entry in entries:
+        for needed in needs.get(entry.id, ()):
+            parents.setdefault((registry_of(entry.origin), needed.id), set()).add(entry.id)
+    return [msgspec.structs.replace(entry, required_by=sorted(parents.get(_place(entry), ()))) for entry in entries]
+
+
+def _place(entry: LockedSkill) -> tuple[str | None, str]:
+    return registry_of(entry.origin) or entry.path, str(getattr(entry.origin, "skill", ""))
 
 
 def locked_skill(

@@ -43,7 +43,7 @@ class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     """One installed skill: `path` is its folder below the skills directory, `sha256` its `tree_digest`.
 
     A release of a registry has the SHA-256 of its zip in `package`, and in `log` the proof that the registry's log
-    includes it.
+    includes it. `required_by` has the entries that need it, in order of id.
     """
 
     id: SkillId
@@ -54,6 +54,7 @@ class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     sha256: Sha256
     package: Sha256 | None = None
     log: PinnedProof | None = None
+    required_by: list[SkillId] = field(default_factory=list)
 
     @property
     def logged(self) -> LoggedRelease:

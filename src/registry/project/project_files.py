@@ -4,18 +4,25 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from registry.catalog.installs import find_install
 from registry.catalog.store import Catalog
 from registry.config.settings import Settings
+from registry.db import Transaction, read_fact
 from registry.domain.origins import Origin
+from registry.domain.source_entry import registry_of
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import RegistryError, conflict
 from registry.project.local_paths import located
-from registry.project.lock_entries import locked_skill, locked_skills
+from registry.project.lock_entries import locked_skill, locked_skills, with_parents
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock, write_lock
 from registry.project.manifest import Dependency, without_version
 from registry.project.manifest_file import DependencyChanges, ManifestFile, NewDependency
 from registry.runtime.atomic_files import only_writer
+
+_EXPECTED = "lock expects"
+"""The fact with the ids of skills that are being put into place."""
 
 _log = logging.getLogger("registry.project")
 
@@ -44,10 +51,20 @@ class ProjectFiles:
         return manifest.tool.exceptions if manifest else {}
 
     def check(self) -> None:
-        """Check, before an installation, that both files are valid. Raises VALIDATION_ERROR, CONFLICT."""
+        """Check, before an installation, that both files are valid. Raises VALIDATION_ERROR, CONFLICT.
+
+        The lock gets what an installation has put into place that was killed before it could write the lock.
+        """
         if self._is_enabled:
             self._manifest.read()
             self._read_lock()
+            if (expected := read_fact(self._catalog.database, _EXPECTED)) is not None:
+                self.update_lock(*msgspec.json.decode(expected, type=list[str]))
+
+    def expect(self, transaction: Transaction, skill_ids: Sequence[str]) -> None:
+        """Remember, before folders are moved into place, which skills the lock must have afterwards."""
+        if self._is_enabled:
+            transaction.put_fact(_EXPECTED, msgspec.json.encode(skill_ids).decode())
 
     def names_of(self, skill_id: str) -> list[str]:
         """Return the ids by which the manifest may name an installed skill: its own, and that in its source."""
@@ -59,14 +76,32 @@ class ProjectFiles:
         _, dependency = self._dependency(skill_id) if self._is_enabled else (skill_id, None)
         return dependency.version if dependency else None
 
+    def locked(self, registry: str) -> dict[str, LockedSkill]:
+        """Return what the lock has of a registry, by the ids there. Raises CONFLICT if the lock is invalid."""
+        entries = self._read_lock() if self._is_enabled else []
+        return {str(getattr(one.origin, "skill", "")): one for one in entries if registry_of(one.origin) == registry}
+
+    def required_of(self, registry: str) -> dict[str, str]:
+        """Return what the manifest requires of skills of a registry, by the ids there. Raises VALIDATION_ERROR."""
+        manifest = self._manifest.read() if self._is_enabled else None
+        found = {}
+        for name, dependency in manifest.dependencies.items() if manifest else ():
+            named = registry_of(dependency.ordered(name))
+            if dependency.version is not None and named in (None, registry):
+                found[str(getattr(dependency.origin, "skill", name))] = dependency.version
+        return found
+
     def _dependency(self, skill_id: str) -> tuple[str, Dependency | None]:
         """Return how the manifest names an installed skill, and its entry, if there is one."""
         manifest = self._manifest.read()
         name = manifest.name_of(self.names_of(skill_id)) if manifest else None
         return (name, manifest.dependencies[name]) if manifest and name else (skill_id, None)
 
-    def record_install(self, skill_id: str, origin: Origin | None) -> list[str]:
-        """Record an installed skill; without an `origin`, only in the lock. Return the failures as texts."""
+    def record_install(self, skill_id: str, origin: Origin | None, along: Sequence[str] = ()) -> list[str]:
+        """Record an installed skill; without an `origin`, only in the lock. Return the failures as texts.
+
+        `along` are the skills that came along with it, which the manifest does not name.
+        """
         if not self._is_enabled:
             return []
         problems = []
@@ -75,7 +110,7 @@ class ProjectFiles:
                 self._put_in_manifest(skill_id, origin)
         except RegistryError as error:
             problems.append(f"it could not be added to the manifest: {error.message}")
-        return problems + self.update_lock(skill_id)
+        return problems + self.update_lock(*along, skill_id)
 
     def _put_in_manifest(self, skill_id: str, origin: Origin) -> None:
         name, known = self._dependency(skill_id)
@@ -95,15 +130,18 @@ class ProjectFiles:
         if known and known.version != version and not (is_exact(version) and admits(known.version, version)):
             self._manifest.change(name, DependencyChanges(version=version))
 
-    def record_upgrade(self, skill_id: str, version: str) -> None:
-        """Record the installed version; in the manifest only if what it requires does not admit the version."""
+    def record_upgrade(self, skill_id: str, version: str, along: Sequence[str] = ()) -> None:
+        """Record the installed version; in the manifest only if what it requires does not admit the version.
+
+        The lock gets what came `along` too.
+        """
         if not self._is_enabled:
             return
         try:
             self._admit(skill_id, version)
         except RegistryError as error:
             _log.warning("cannot write version %s of skill %s to the manifest: %s", version, skill_id, error)
-        self.update_lock(skill_id)
+        self.update_lock(*along, skill_id)
 
     def record_removal(self, skill_id: str, names: Sequence[str]) -> None:
         """Remove a skill, which had these `names_of`, from both files. A failure is logged."""
@@ -111,36 +149,45 @@ class ProjectFiles:
             self._manifest.discard(names)
             self.update_lock(skill_id)
 
-    def update_lock(self, skill_id: str) -> list[str]:
-        """Update the lock entry of one skill to its installed state; return the failures as texts.
+    def update_lock(self, *skill_ids: str) -> list[str]:
+        """Update the lock entries of these skills to their installed state; return the failures as texts.
 
         The entries of other skills stay, since a lock that follows every change would protect nothing.
         """
-        if not self._is_enabled or not (self._lock.exists() or self._manifest.path.exists()):
+        if not self._is_enabled:
             return []
         try:
-            with only_writer(self._lock):
-                write_lock(self._lock, self._entries(skill_id), locked=True)
+            if self._lock.exists() or self._manifest.path.exists():
+                with only_writer(self._lock):
+                    write_lock(self._lock, self._entries(skill_ids), locked=True)
+            self._forget_expected()
         except (RegistryError, LockFileError, OSError) as error:
             reason = error.strerror or "another process is writing it" if isinstance(error, OSError) else str(error)
-            _log.warning("%s may be outdated for skill %s: %s", LOCK_FILE, skill_id, reason)
+            _log.warning("%s may be outdated for skill %s: %s", LOCK_FILE, ", ".join(skill_ids), reason)
             return [f"{LOCK_FILE} is not up to date: {reason}"]
         return []
 
-    def _entries(self, skill_id: str) -> list[LockedSkill]:
+    def _forget_expected(self) -> None:
+        if read_fact(self._catalog.database, _EXPECTED) is not None:
+            with self._catalog.database.write() as transaction:
+                transaction.delete_fact(_EXPECTED)
+
+    def _entries(self, skill_ids: Sequence[str]) -> list[LockedSkill]:
         manifest = self._manifest.read()
         if not self._lock.exists():
             return list(locked_skills(self._catalog, self._settings, manifest, ()))
         entries = read_lock(self._lock)
-        others = [entry for entry in entries if entry.id != skill_id]
-        stored = next((stored for stored in self._catalog.installed() if stored.skill.id == skill_id), None)
-        if stored is None:
-            return others
-        return [*others, locked_skill(self._catalog, stored, self._settings, manifest, entries)]
+        others = [entry for entry in entries if entry.id not in skill_ids]
+        installed = self._catalog.installed()
+        changed = [
+            locked_skill(self._catalog, stored, self._settings, manifest, entries)
+            for stored in installed
+            if stored.skill.id in skill_ids
+        ]
+        return with_parents([*others, *changed], installed)
 
-    def _read_lock(self) -> None:
+    def _read_lock(self) -> list[LockedSkill]:
         try:
-            if self._lock.exists():
-                read_lock(self._lock)
+            return read_lock(self._lock) if self._lock.exists() else []
         except LockFileError as error:
             raise conflict(str(error)) from None

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.catalog.changed_documents import ChangedDocument, beginnings, changed_documents, latest_documents
+from registry.catalog.dependents import dependencies_of
 from registry.db import Database, read_fact
 from registry.domain.package_urls import PackageUrls
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
@@ -49,6 +50,7 @@ class FeedSkill(RuntimeNeeds, kw_only=True, omit_defaults=True):
     published_at: str
     download_url: str
     body: str
+    dependencies: list[str] = msgspec.field(default_factory=list)
     withdrawn: Withdrawn | UnsetType = UNSET
 
 
@@ -154,10 +156,11 @@ class ChangeFeed:
     def _changes(self, after: int, until: int) -> Iterator[SkillChange]:
         while documents := changed_documents(self._database, after, until, _BATCH):
             packages = self._packages([document.id for document in documents])
+            needed = dependencies_of(self._database, [document.key for document in documents])
             published = [document for document in documents if document.id in packages]
             bodies = beginnings(self._database, [document.key for document in published], BODY_CHARACTERS)
             for document in published:
-                skill = self._skill(document, packages[document.id], bodies.get(document.key, ""))
+                skill = self._skill(document, packages[document.id], bodies.get(document.key, ""), needed)
                 yield SkillChange(id=document.id, revision=document.revision, skill=skill)
             after = documents[-1].revision
 
@@ -174,7 +177,13 @@ class ChangeFeed:
                 versions[version] = _Package(*package)
         return packages
 
-    def _skill(self, document: ChangedDocument, packages: Mapping[str, _Package], body: str) -> FeedSkill | None:
+    def _skill(
+        self,
+        document: ChangedDocument,
+        packages: Mapping[str, _Package],
+        body: str,
+        needed: Mapping[int, list[str]],
+    ) -> FeedSkill | None:
         """Return the version that the catalog lists, None if it lists none."""
         card = document.card
         package = packages.get(card.version) if card is not None and card.enabled else None
@@ -193,6 +202,7 @@ class ChangeFeed:
             published_at=package.published_at,
             download_url=self._urls.of(document.id, card.version),
             body=body,
+            dependencies=needed.get(document.key, []),
             withdrawn=card.withdrawn,
             **{name: getattr(card, name) for name in NEEDS},
         )

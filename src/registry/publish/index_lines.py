@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.catalog.store import Catalog
+from registry.domain.dependencies import SkillDependency, named_dependencies
 from registry.domain.models import Skill, SkillVersion, Version, version_parts
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.domain.withdrawals import Withdrawn
@@ -13,8 +14,8 @@ from registry.errors import FieldError, RegistryError, validation_error
 from registry.parsing.strict_json import decode
 from registry.publish.published_version import PublishedVersion
 
-MAX_LINE_BYTES = 16 << 10
-"""The maximum size of a line in a shared index, far more than the metadata of one version needs."""
+MAX_LINE_BYTES = 128 << 10
+"""The maximum size of a line in a shared index: 200 dependencies with long ranges have a third of it."""
 
 MAX_LINES = 10_000
 """The maximum number of lines that are read from one file of a shared index."""
@@ -38,7 +39,7 @@ class IndexLine(msgspec.Struct, kw_only=True):
 
     name: str
     vers: str
-    deps: list[str]
+    deps: list[SkillDependency]
     cksum: str | None
     features: dict[str, Any]
     yanked: bool
@@ -55,7 +56,7 @@ def published_line(version: PublishedVersion, download_url: str, withdrawn: With
     return IndexLine(
         name=version.skill_id,
         vers=version.version,
-        deps=[],
+        deps=record.dependencies,
         cksum=version.checksum,
         features={},
         yanked=version.state != "active",
@@ -88,7 +89,7 @@ def _line(skill: Skill, version: SkillVersion) -> IndexLine:
     return IndexLine(
         name=skill.id,
         vers=version.version,
-        deps=skill.dependencies,
+        deps=named_dependencies(skill.dependencies) if version.version == skill.version else [],
         # The files of older versions no longer exist.
         cksum=skill.digest if version.version == skill.version else None,
         features={},

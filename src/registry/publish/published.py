@@ -13,9 +13,10 @@ from registry.catalog.record_skills import SOURCE
 from registry.catalog.skill_rows import Dates
 from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Database, Reader, Transaction, read_fact
+from registry.domain.dependencies import SkillDependency
 from registry.domain.findings import Finding, SkillFindings, Waiver
 from registry.domain.models import timestamp, version_parts
-from registry.domain.withdrawals import NO_NOTE, WithdrawalNote, Withdrawn
+from registry.domain.withdrawals import NO_NOTE, WithdrawalNote, Withdrawn, says_more
 from registry.errors import forbidden, not_found, skill_not_found
 from registry.findings.engine import CURRENT_RULES
 from registry.packages.update_diff import update_findings
@@ -79,20 +80,33 @@ class PublishedVersions:
 
     def summaries(self, skill_id: str) -> list[VersionSummary]:
         """Return what is known of every version of a skill without reading its record, the oldest first."""
-        sql = "select version, state, checksum, size from published where skill_id = ? order by major, minor, patch"
-        rows = self._database.read(sql, (skill_id,))
+        sql = "select version, state, checksum, size, dependencies from published where skill_id = ?"
+        rows = self._database.read(f"{sql} order by major, minor, patch", (skill_id,))
         withdrawn = withdrawals_of(self._database, skill_id)
         return [
             VersionSummary(
-                version, state, checksum, size, withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id)
+                version,
+                state,
+                checksum,
+                size,
+                withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id),
+                msgspec.json.decode(dependencies, type=list[SkillDependency]),
             )
-            for version, state, checksum, size in rows
+            for version, state, checksum, size, dependencies in rows
         ]
 
     def withdrawal(self, skill_id: str, version: str) -> Withdrawn | None:
         """Return how a version, or all of its skill, is withdrawn; None if it is not."""
         withdrawn = withdrawals_of(self._database, skill_id)
         return withdrawn.get(f"{skill_id}@{version}") or withdrawn.get(skill_id)
+
+    def dependencies(self, skill_id: str, version: str) -> list[SkillDependency]:
+        """Return what a version needs. Raises SKILL_NOT_FOUND."""
+        sql = "select dependencies from published where skill_id = ? and version = ?"
+        rows = self._database.read(sql, (skill_id, version))
+        if not rows:
+            raise skill_not_found(skill_id, version)
+        return msgspec.json.decode(rows[0][0], type=list[SkillDependency])
 
     def newest_active(self, skill_id: str) -> str | None:
         """Return the highest active version of a skill, None without one."""
@@ -120,8 +134,8 @@ class PublishedVersions:
         version.record.notes = self.notes(transaction, version)
         transaction.execute(
             "insert into published (skill_id, skeleton, version, major, minor, patch, state,"
-            " checksum, size, published_at, record, skill_file)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " checksum, size, published_at, record, skill_file, dependencies)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 version.skill_id,
                 skeleton(version.skill_id),
@@ -133,6 +147,7 @@ class PublishedVersions:
                 version.published_at,
                 msgspec.json.encode(version.record).decode(),
                 version.skill_file,
+                msgspec.json.encode(version.record.dependencies).decode(),
             ),
         )
         return self._schedule_push(transaction, version.skill_id)
@@ -362,12 +377,6 @@ def _without(waivers: list[Waiver], rule: str, file: str | None) -> list[Waiver]
 def _disabled(skill_id: str) -> str:
     """Return the name of the fact that says that a skill without an active version was disabled."""
     return f"disabled:{skill_id}"
-
-
-def says_more(note: WithdrawalNote, known: Withdrawn | None) -> bool:
-    """Return whether a note says anything that is not known of a withdrawal. A note without a text says nothing."""
-    said = (note.reason, note.replacement)
-    return any(said) and (known is None or said != (known.reason, known.replacement))
 
 
 def _entry(kind: Kind, skill_id: str, version: str, checksum: str, tree: str) -> LogEntry:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.catalog.record_skills import SOURCE
+from registry.domain.dependencies import SkillDependency
 from registry.domain.findings import Finding, SkillFindings, Waiver, waived_risk
 from registry.domain.models import Skill
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
@@ -37,12 +38,16 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     notes: list[Finding] = msgspec.field(default_factory=list)
     needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
     waivers: list[Waiver] = msgspec.field(default_factory=list)
+    dependencies: list[SkillDependency] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
         """Return the stored data of an inspected package."""
         package, footprint = inspected
-        copied = ("title", "description", "author", "license", "tags", "capabilities", "findings", "needs")
+        copied = (
+            *("title", "description", "author", "license", "tags"),
+            *("capabilities", "findings", "needs", "dependencies"),
+        )
         files = [(file.path, file.size) for file in package.files]
         fields = {name: getattr(package, name) for name in copied}
         return cls(**fields, tree=package.digest, files=files, footprint=footprint)
@@ -87,6 +92,8 @@ class PublishedVersion(msgspec.Struct, kw_only=True):
 class VersionSummary(NamedTuple):
     """What is stored of a version besides its record, which may be a megabyte, and its text; and how it is withdrawn.
 
+    `dependencies` are those in the record.
+
     A version of a deprecated skill is withdrawn as the skill is, unless it is yanked or revoked itself.
     """
 
@@ -95,6 +102,7 @@ class VersionSummary(NamedTuple):
     checksum: str
     size: int
     withdrawn: Withdrawn | None
+    dependencies: list[SkillDependency]
 
 
 def changes_of(record: PublishedRecord | RecordExcerpt) -> list[str]:
@@ -125,6 +133,7 @@ def skill_of(
         digest=version.checksum,
         findings=record.all_findings(),
         metadata=metadata if isinstance(metadata, dict) else {},
+        dependencies=[str(dependency) for dependency in record.dependencies],
         withdrawn=deprecated or UNSET,
         **{name: getattr(record.needs, name) for name in NEEDS},
     )

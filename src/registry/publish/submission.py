@@ -118,6 +118,7 @@ class Submitter:
         _check_names(scope, metadata.name)
         check_narrowing(caller, f"{scope}/{metadata.name}")
         expected.check(f"{scope}/{metadata.name}", metadata.version)
+        _check_dependencies(f"{scope}/{metadata.name}", metadata)
         return Job(
             id=uuid.uuid4().hex,
             skill_id=f"{scope}/{metadata.name}",
@@ -173,6 +174,11 @@ def _scope(metadata: Peek, caller: Principal) -> str:
     if metadata.scope not in (None, caller.scope):
         raise forbidden(f"The package belongs to the scope '{metadata.scope}'; yours is '{caller.scope}'")
     return caller.scope
+
+
+def _check_dependencies(skill_id: str, metadata: Peek) -> None:
+    if any(dependency.id == skill_id for dependency in metadata.dependencies):
+        raise validation_error(FieldError("dependencies", f"'{skill_id}' must not need itself: leave it out"))
 
 
 def _check_names(scope: str, name: str) -> None:

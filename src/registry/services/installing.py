@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from registry.inspection.inspector import Inspector
+from registry.install.dependencies import DependencyPlanner
 from registry.install.installer import Installer
 from registry.install.package_cache import PackageCache
 from registry.install.parts import InstallParts
+from registry.install.placing import Placer
 from registry.install.policy import InstallPolicy
 from registry.install.registries import OwnRegistry, Registries
 from registry.install.staged_packages import StagedPackages
@@ -33,7 +35,8 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
         clock=services.clock,
         enqueue=services.webhooks.enqueue,
     )
-    installer = Installer(parts)
+    placer, planner = Placer(parts), DependencyPlanner(parts)
+    installer = Installer(parts, placer, planner)
     seconds = services.settings.limits.install_seconds
     jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds)
-    return installer, Upgrader(parts, sources.fetcher, sources.refresh), jobs
+    return installer, Upgrader(parts, installer, placer, planner, sources), jobs

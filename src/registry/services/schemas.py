@@ -197,6 +197,7 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One skill for an agent: where its SKILL.md is on this machine or on this service, or where its package is.
 
     `checksum` is `sha256:` and the digest of the zip at `download_url`, if this service has published it.
+    `dependencies` are the skills that it needs, as `id@range`.
     """
 
     skill_id: str
@@ -210,6 +211,7 @@ class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     origin: Origin | None = None
     download_url: str | None = None
     checksum: str | None = None
+    dependencies: list[str] = msgspec.field(default_factory=list)
     content: str | None = None
     explanation: Explanation | None = None
     grouped: Grouped | None = None

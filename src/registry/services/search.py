@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from registry.catalog.dependents import dependencies_of
 from registry.catalog.document_rows import ANY, ONLY_BY_PERSONS, REVOKED, attribute_labels
 from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
@@ -274,7 +275,8 @@ def _resolve_at_once(services: Services, body: ResolveBody, request: SearchReque
 
 def _resolved(services: Services, body: ResolveBody, results: Results) -> ResolveOutcome:
     texts = find_texts(services.documents, results.hits, body.content)
-    places = locations(services.database, [hit.key for hit in results.hits])
+    keys = [hit.key for hit in results.hits]
+    places, needed = locations(services.database, keys), dependencies_of(services.database, keys)
     found = []
     for hit in results.hits:
         if hit.key not in places:
@@ -287,6 +289,7 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
             score=hit.score,
             relevance=hit.relevance,
             risk=card.findings,
+            dependencies=needed.get(hit.key, []),
             content=texts.get(hit.key),
             explanation=_shown_explanation(services, hit),
             grouped=_grouped(hit),

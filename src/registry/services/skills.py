@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from registry.catalog.conditions import Conditions, check_narrowing
+from registry.catalog.dependents import installed_dependents
 from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
@@ -64,6 +65,7 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
             changes=changes_of(stored.record),
         )
     if services.is_published(skill_id):
+        found.dependencies = [str(needed) for needed in services.published.dependencies(skill_id, version)]
         found.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
     return found, etag
 
@@ -170,18 +172,33 @@ def update_skill(
 
 
 def uninstall_skill(
-    services: Services, skill_id: str, etags: Collection[str] | None = None, caller: Principal | None = None
-) -> None:
+    services: Services,
+    skill_id: str,
+    etags: Collection[str] | None = None,
+    caller: Principal | None = None,
+    *,
+    cascade: bool = False,
+) -> list[str]:
     """Remove a skill with its folder and versions, in the local profile also from the manifest and the lock file.
 
-    A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id.
-    Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, CONFLICT.
+    A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id. With
+    `cascade`, the installed skills that need it are removed before it. Return the ids of all that were removed, its own
+    last. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, and CONFLICT for a skill that others need.
     """
     if not services.catalog.has(skill_id):
         skill_id = installed_as(services.database, skill_id) or skill_id
-    names = services.project.names_of(skill_id)
-    services.skill_backends.of(skill_id).delete(skill_id, Conditions(etags, caller))
-    services.project.record_removal(skill_id, names)
+    others = installed_dependents(services.database, skill_id)
+    if others and not cascade:
+        raise conflict(
+            f"Skill '{skill_id}' is needed by {', '.join(others)}: uninstall these too, as the command does with "
+            "--cascade and a request with cascade=true"
+        )
+    for one in [*others, skill_id]:
+        names = services.project.names_of(one)
+        conditions = Conditions(etags if one == skill_id else None, caller)
+        services.skill_backends.of(one).delete(one, conditions)
+        services.project.record_removal(one, names)
+    return [*others, skill_id]
 
 
 def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from registry.domain.dependencies import declared
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
 from registry.domain.runtime_needs import RuntimeNeeds
@@ -30,7 +31,7 @@ from registry.skill_folder.tree import (
     tree_digest,
 )
 
-READER = 3
+READER = 4
 """The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"
@@ -64,7 +65,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     characters, which a page must mark; `warnings` mentions them. `stated` are those of the fields version, author,
     license and description that the files of the skill have; the others have their default.
     `defects` are those of the SKILL.md, with what its author has to do before the skill can be published.
-    `files` are the paths of at most 2,000 files.
+    `files` are the paths of at most 2,000 files, `dependencies` the skills that it needs, each as `id@range`.
     """
 
     name: str
@@ -84,6 +85,7 @@ class SkillFolder(msgspec.Struct, kw_only=True, frozen=True):
     digest: str | None
     warnings: list[str]
     files: Sequence[str] = (SKILL_FILE,)
+    dependencies: Sequence[str] = ()
     stated: frozenset[str] = frozenset()
     defects: tuple[Defect, ...] = ()
 
@@ -114,13 +116,17 @@ def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool
     text = _text(folder, path.name, data)
     files = list_files(folder)
     warnings = _file_warnings(folder, files)
-    project = project_metadata(folder, warnings)
+    table = _project_table(folder, warnings)
+    project = texts_of(table)
     digest = _digest(folder, warnings)
     skill = _skill_folder(
         path, named or Path(os.path.realpath(folder)).name, text, project, digest, is_placed=is_placed
     )
+    needs = declared(table.get("dependencies"), FieldSources((skill.metadata,)).text("dependencies"))
+    warnings = [*warnings, *skill.warnings, *(f"dependencies: {fault}" for fault in needs.faults)]
+    dependencies = [str(dependency) for dependency in needs.dependencies]
     paths = tuple(file.path for file in files)
-    return msgspec.structs.replace(skill, files=paths, warnings=[*warnings, *skill.warnings])
+    return msgspec.structs.replace(skill, files=paths, warnings=warnings, dependencies=dependencies)
 
 
 def read_new_skill_folder(folder: Path, data: bytes, *, named: str | None = None) -> SkillFolder:
@@ -323,6 +329,10 @@ def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
 
     Problems with the file are added to `warnings`.
     """
+    return texts_of(_project_table(folder, warnings))
+
+
+def _project_table(folder: Path, warnings: list[str]) -> dict[str, Any]:
     path = folder / PROJECT_FILE
     if not path.is_file() or path.is_symlink():
         return {}
@@ -331,11 +341,16 @@ def project_metadata(folder: Path, warnings: list[str]) -> dict[str, Value]:
             text = file.read(_MAX_PROJECT_FILE + 1)
         if len(text) > _MAX_PROJECT_FILE:
             raise ValueError(f"is larger than {_MAX_PROJECT_FILE:,} bytes")
-        table = load_toml(text).get("metadata", {})
+        return load_toml(text)
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
         warnings.append(f"{PROJECT_FILE} was ignored: it {reason}")
         return {}
+
+
+def texts_of(project: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the texts and lists of `[metadata]` of a skill-project.toml."""
+    table = project.get("metadata", {})
     pairs = table.items() if isinstance(table, dict) else ()
     return {key: _without_controls(value) for key, value in pairs if _is_text(value)}
 

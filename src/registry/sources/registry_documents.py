@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+from registry.domain.dependencies import MAX_DEPENDENCIES, Dependencies, SkillDependency, named_dependencies
 from registry.domain.models import SkillId, Version
 from registry.domain.origins import RegistryOrigin, WebUrl
 from registry.domain.release_proofs import ReleaseProof
@@ -35,7 +36,7 @@ CHECKPOINT_BYTES = 16 << 10
 
 _PAGE_VALUES = 200 * PAGE_ENTRIES
 _INDEX_LINES = 10_000
-_LINE_BYTES = 16 << 10
+_LINE_BYTES = 128 << 10
 _BODY_CHARACTERS = 100_000
 _REASON_CHARACTERS = 1000
 _NOT_STORED = re.compile(r"[\x00\ud800-\udfff]")
@@ -87,7 +88,7 @@ class Release(msgspec.Struct, kw_only=True, frozen=True):
     """A published version. `checksum` is `sha256:` and the digest of the zip, `size` its bytes, 0 if unknown.
 
     `download_url` is absolute; None if the registry names none that can be used. `withdrawn` is what the index says of
-    the version, which is not signed.
+    the version, which is not signed; so are the dependencies, which the package must have too.
     """
 
     skill_id: str
@@ -97,6 +98,7 @@ class Release(msgspec.Struct, kw_only=True, frozen=True):
     download_url: str | None
     size: int
     withdrawn: Withdrawn | None = None
+    dependencies: tuple[SkillDependency, ...] = ()
 
 
 class _Withdrawn(msgspec.Struct, kw_only=True):
@@ -114,6 +116,7 @@ class _Skill(RuntimeNeeds, kw_only=True):
     tags: list[str] = msgspec.field(default_factory=list)
     capabilities: list[str] = msgspec.field(default_factory=list)
     license: str | None = None
+    dependencies: list[str] = msgspec.field(default_factory=list)
     download_url: str | None = None
     body: str = ""
     withdrawn: _Withdrawn | None = None
@@ -147,6 +150,7 @@ class _Line(msgspec.Struct, kw_only=True):
     download_url: Annotated[str, Meta(max_length=2048)] | None = None
     size: Number | None = None
     withdrawn: _Withdrawn | None = None
+    deps: Dependencies = msgspec.field(default_factory=list)
 
 
 class _ConsistencyProof(msgspec.Struct, kw_only=True):
@@ -217,6 +221,8 @@ def _change(base: str, change: _Change) -> Change:
     fields |= {"origin": RegistryOrigin(url=base, skill=change.id), "body": ""}
     listed = validated(fields)
     listed.body = _NOT_STORED.sub("\ufffd", skill.body[:_BODY_CHARACTERS])
+    known = named_dependencies(skill.dependencies[:MAX_DEPENDENCIES])
+    listed.dependencies = [str(dependency) for dependency in known]
     listed.withdrawn = _withdrawn(skill.withdrawn) or msgspec.UNSET
     return Change(change.id, listed)
 
@@ -274,6 +280,7 @@ def _release(base: str, skill_id: str, raw: bytes) -> Release:
         download_url=absolute(base, line.download_url),
         size=line.size or 0,
         withdrawn=_withdrawn(line.withdrawn),
+        dependencies=tuple(line.deps),
     )
 
 

@@ -17,7 +17,7 @@ from support.servers import RunningServer, new_skill
 EXAMPLES = settings(max_examples=60, deadline=None, database=None)
 ID = re.compile(r"[a-z0-9][a-z0-9_-]{1,48}[a-z0-9]")
 VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
-RESERVED = {"upgrade", "install", "versions", "search", "content", "files"}
+RESERVED = {"upgrade", "install", "versions", "search", "content", "files", "dependents"}
 
 numbers = itertools.count()
 signs = st.characters(exclude_categories=("Cc", "Cs"))

@@ -141,7 +141,7 @@ def test_an_id_comes_before_a_title_of_another_package(registry: Registry) -> No
     assert found(registry, "ledger close")[0] == "acme/ledger-close"
 
 
-@pytest.mark.parametrize("name", ["upgrade", "install", "versions", "search", "content", "files"])
+@pytest.mark.parametrize("name", ["upgrade", "install", "versions", "search", "content", "files", "dependents"])
 def test_reserved_names_are_no_ids(registry: Registry, name: str) -> None:
     for path in CREATE:
         assert error(send(registry, "POST", path, "root", "admin", **new_skill(name))) == (400, "VALIDATION_ERROR")

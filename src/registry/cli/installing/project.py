@@ -1,7 +1,7 @@
 """The steps that install what the manifest and the lock of a project name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,14 +80,26 @@ def project_steps(project: Project, default: str | None) -> list[Step]:
     entries = {entry.id: entry for entry in project.locked or ()}
     if project.manifest is None:
         return [_locked_step(entry, project) for entry in entries.values()]
-    steps = []
+    steps: list[Step] = []
+    named: list[LockedSkill] = []
     for skill_id, dependency in project.manifest.dependencies.items():
         entry = entries.get(skill_id) or entries.get(skill_id.rpartition("/")[2])
         if entry is not None and _agrees(skill_id, dependency, entry, project):
+            named.append(entry)
             steps.append(_locked_step(entry, project))
         else:
             steps.append((skill_id, _resolving(skill_id, dependency, project, default)))
-    return steps
+    return [_locked_step(entry, project) for entry in _needed_by(named, entries)] + steps
+
+
+def _needed_by(named: Sequence[LockedSkill], entries: Mapping[str, LockedSkill]) -> list[LockedSkill]:
+    """Return the entries of a lock that others of it need, and those again; without those that are named."""
+    known = {entry.id for entry in named}
+    needed: list[LockedSkill] = []
+    while more := [entry for entry in entries.values() if entry.id not in known and known & set(entry.required_by)]:
+        needed += more
+        known |= {entry.id for entry in more}
+    return needed
 
 
 def locked_steps(project: Project) -> list[Step]:

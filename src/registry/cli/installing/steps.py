@@ -19,6 +19,9 @@ from registry.project.manifest_file import ManifestFile, NewDependency
 
 Row = dict[str, Any]
 
+ALONG = "along"
+"""The field of a row with those of the skills that came along."""
+
 Act = Callable[[CommandBackend], Row]
 """A function that changes one skill and returns fields of its row. It raises CommandFailed."""
 
@@ -63,7 +66,13 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
         warn_of_risk(skill)
         warn_of_withdrawal(skill)
         reason = "; ".join(skill["warnings"]) or None
-        return {**_of_skill(skill), "outcome": "installed", "reason": reason}
+        row = {**_of_skill(skill), "outcome": "installed", "reason": reason}
+        along = [backend.skill(one) for one in skill.get("came_along", ())]
+        for one in along:
+            warn_of_risk(one)
+            warn_of_withdrawal(one)
+        needed = {"outcome": "installed", "reason": f"needed by {skill['id']}"}
+        return row | {ALONG: [{**_of_skill(one), **needed} for one in along]}
 
     return act
 

@@ -142,9 +142,10 @@ class RemoteBackend:
             raise CommandFailed(f"{self._client.base} answers for {len(results)} of {len(lines)} lines of an import")
         return [None if one["success"] else _failure(one.get("error")) for one in results]
 
-    def uninstall(self, skill_id: str) -> Data:
-        """Remove a skill."""
-        answer: Data = self._call(dict, "DELETE", _path_of(skill_id, safe=""))
+    def uninstall(self, skill_id: str, *, cascade: bool) -> Data:
+        """Remove a skill, with `cascade` also those that need it."""
+        path = _path_of(skill_id, safe="") + ("?cascade=true" if cascade else "")
+        answer: Data = {"removed": [skill_id], **self._call(dict, "DELETE", path)}
         return answer
 
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:

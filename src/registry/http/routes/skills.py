@@ -1,5 +1,6 @@
 """Skills: list, read, create, update, delete."""
 
+from functools import partial
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -7,6 +8,7 @@ from litestar import Request, Response, delete, get, post, put
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from registry.catalog.dependents import Dependent, list_dependents
 from registry.catalog.listing import list_cards
 from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
@@ -45,6 +47,25 @@ def get_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
     """Return a skill in full."""
     skill = skills.read_skill(services, skill_id(request))
     return not_modified(request, Ok(skill), skill.etag)
+
+
+@get(each("/skills/{id}/dependents"), tags=["skills"], responses=ERRORS, role="user")
+async def get_dependents(
+    request: Request[Any, Any, Any], services: ReadyServices, page: ListPage
+) -> Ok[list[Dependent]]:
+    """List the skills that need this one, each with the range of versions that it accepts."""
+    one = skill_id(request)
+    found, total = await ORDINARY_POOL.run(list_dependents, services.database, one, page.limit, page.offset)
+    return Ok(found, Pagination(total, page.limit, page.offset))
+
+
+Cascade = Annotated[bool, QueryParameter(description="Delete the installed skills that need this one too")]
+
+
+class RemovedSkills(Deleted, kw_only=True):
+    """What was deleted. `removed` are the ids of all skills, that of the request last."""
+
+    removed: list[str]
 
 
 InBackground = Annotated[
@@ -117,13 +138,14 @@ async def update_skill(
     operations=("yank",),
     fails={409, 412},
 )
-async def delete_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Deleted]:
+async def delete_skill(
+    request: Request[Any, Any, Any], services: ReadyServices, cascade: Cascade = False
+) -> Ok[RemovedSkills]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
-    one = skill_id(request)
-    await ORDINARY_POOL.run(
-        skills.uninstall_skill, services, one, if_match(request), request_state(request.scope).principal
-    )
-    return Ok(Deleted(id=one, message=f"Skill '{one}' deleted"))
+    one, caller = skill_id(request), request_state(request.scope).principal
+    remove = partial(skills.uninstall_skill, cascade=cascade)
+    removed = await ORDINARY_POOL.run(remove, services, one, if_match(request), caller)
+    return Ok(RemovedSkills(id=one, message=f"Skill '{one}' deleted", removed=removed))
 
 
 @post(

@@ -143,7 +143,7 @@ async def _change(
     services: Services,
     slug: str,
     owner: str,
-    change: Callable[[str, Principal | None], None],
+    change: Callable[[str, Principal | None], object],
 ) -> Done:
     """Change the skill that a slug and an owner mean, if the caller may. Raises FORBIDDEN, SKILL_NOT_FOUND."""
     caller = request_state(request.scope).principal

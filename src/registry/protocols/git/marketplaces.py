@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from registry.domain.dependencies import named_dependencies
 from registry.errors import RegistryError, not_found
 from registry.http.quick_reads import quickly
 from registry.http.thread_pools import ThreadPool
@@ -32,6 +33,8 @@ _BUILDER = ThreadPool("the builder of marketplaces", threads=1, queue=200)
 class _Skill(NamedTuple):
     """What a pack has of a skill at a revision: what its plugin says, and where the objects of its folder are.
 
+    `needs` are the ids of the skills that it needs.
+
     Without `places`, the skill has no name of agentskills.io or cannot be read.
     """
 
@@ -41,6 +44,7 @@ class _Skill(NamedTuple):
     description: str = ""
     folder: bytes = b""
     places: bytes = b""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,14 +163,17 @@ class Marketplaces:
         _, withdrawn = withdrawal_of(self._services, skill_id, None)
         mark = f"[{withdrawn.words}] " if withdrawn else ""
         description = f"{mark}{description_of(package)}"
-        return _Skill(revision, package.version, version, description, folder, writer.add(objects))
+        needs = tuple(needed.id for needed in named_dependencies(self._services.catalog.get(skill_id).dependencies))
+        return _Skill(revision, package.version, version, description, folder, writer.add(objects), needs)
 
 
 def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple[Plugin, bytes]]:
     """Write the plugins around the folders of skills, and yield each with the digest of its tree."""
-    for skill_id, name in plugin_names(skills).items():
+    names = plugin_names(skills)
+    for skill_id, name in names.items():
         skill = skills[skill_id]
-        plugin = Plugin(name, str(name_of(skill_id)), skill.description, skill.plugin_version, skill.folder)
+        needed = tuple(names[one] for one in skill.needs if one in names)
+        plugin = Plugin(name, str(name_of(skill_id)), skill.description, skill.plugin_version, skill.folder, needed)
         objects = list(plugin_objects(plugin))
         writer.add(objects)
         yield plugin, objects[-1].digest

@@ -13,13 +13,17 @@ _HASH_DIGITS = 8
 
 
 class Plugin(NamedTuple):
-    """A plugin of one skill. `folder` is the digest of the tree of the skill's folder."""
+    """A plugin of one skill. `folder` is the digest of the tree of the skill's folder.
+
+    `dependencies` are the names of the plugins that it needs, which are in the same marketplace.
+    """
 
     name: str
     skill: str
     description: str
     version: str
     folder: bytes
+    dependencies: tuple[str, ...] = ()
 
 
 def plugin_names(skill_ids: Iterable[str]) -> Mapping[str, str]:
@@ -48,7 +52,9 @@ def _hash(skill_id: str) -> str:
 
 def plugin_objects(plugin: Plugin) -> Iterator[GitObject]:
     """Yield the objects of a plugin around the folder of its skill. The tree of the plugin is the last."""
-    manifest = _json({"name": plugin.name, "description": plugin.description, "version": plugin.version})
+    fields = {"name": plugin.name, "description": plugin.description, "version": plugin.version}
+    needed = {"dependencies": plugin.dependencies} if plugin.dependencies else {}
+    manifest = _json({**fields, **needed})
     yield manifest
     entries = {
         ".claude-plugin/plugin.json": file_entry(manifest),

@@ -52,7 +52,9 @@ def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
     if found.is_error:
         return found
     withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, asked.version))
-    warning = f"{withdrawn}{risk_warning(findings_of(services, skill, asked.version))}"
+    needed = ", ".join(skill.dependencies) if asked.version in (None, skill.version) and asked.file is None else ""
+    needs = f"This skill needs other skills too: {needed}.\n" if needed else ""
+    warning = f"{withdrawn}{risk_warning(findings_of(services, skill, asked.version))}{needs}"
     budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
     return Text(f"{warning}{_within(found, asked, budget)}")
 

@@ -1,5 +1,6 @@
 """The tools: search, read, and in the local profile install."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -112,14 +113,29 @@ def _install(services: Services, caller: Caller, asked: InstallArguments) -> dic
     if present is not None:
         return _installed(services, caller, present, f"{present.id} {present.version} is already installed. ")
     made = create_skill(services, SkillRequest(skill_id=asked.id, source_name=skill.source))
-    return _installed(services, caller, made, f"Installed {made.id} {made.version}. ")
+    along = [services.catalog.get(one) for one in made.came_along or ()]
+    named = ", ".join(f"{one.id} {one.version}" for one in along)
+    needed = f"It needs other skills, which came along: {named}. " if named else ""
+    return _installed(services, caller, made, f"Installed {made.id} {made.version}. {needed}", along)
 
 
-def _installed(services: Services, caller: Caller, skill: Skill, done: str) -> dict[str, Any]:
+def _installed(
+    services: Services, caller: Caller, skill: Skill, done: str, along: Sequence[Skill] = ()
+) -> dict[str, Any]:
     folder = services.skill_files.folder(skill) if caller.is_here else None
     place = f"{base_directory(folder)}. " if folder is not None else ""
-    warnings = f"{withdrawal_warning(skill.version, skill.withdrawn)}{risk_warning(skill.findings)}"
+    each = (f"{withdrawal_warning(one.version, one.withdrawn)}{risk_warning(one.findings)}" for one in (skill, *along))
+    warnings = "".join(each)
     text = f"{warnings}{done}{place}Read it with {GET}(id='{skill.id}')."
-    risk = skill.findings.risk if skill.findings else None
-    structured = {"skills": [{"id": skill.id, "version": skill.version, "installed": True, "risk": risk}]}
+    structured = {
+        "skills": [
+            {
+                "id": one.id,
+                "version": one.version,
+                "installed": True,
+                "risk": one.findings.risk if one.findings else None,
+            }
+            for one in (skill, *along)
+        ]
+    }
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
