@@ -45,3 +45,8 @@ def test_two_versions_under_load(tmp_path: Path) -> None:
     only = ("--load", "--only", "POST search, 8 clients", "--rounds", "1")
     figures = figures_of(tmp_path, "in_turns.py", "HEAD", "--skills", "40", *only)
     assert "POST search, 8 clients" in figures
+
+
+def test_the_choice_of_versions(tmp_path: Path) -> None:
+    figures = figures_of(tmp_path, "resolving.py", "--skills", "200", "--runs", "1")
+    assert [result["set"] > 1 for result in figures["results"]] == [True, True, True]
