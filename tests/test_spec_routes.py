@@ -215,6 +215,13 @@ GET     /api/v1/skills/{id}/versions/{version}/files/{path}  user
 GET     /api/v1/skills/{id}/versions/{version}/findings      user
 GET     /api/v1/auth/keys                           admin
 POST    /api/v1/auth/keys                           admin
+GET     /auth/oidc/audience                         public
+POST    /auth/oidc/token                            public
+GET     /api/v1/auth/publishers                     admin
+POST    /api/v1/auth/publishers                     admin
+DELETE  /api/v1/auth/publishers/{publisher_id}      admin
+GET     /api/v1/auth/trusted-scopes                 admin
+PUT     /api/v1/auth/trusted-scopes/{scope_name}    admin
 GET     /api/v1/auth/tokens                         user
 POST    /api/v1/auth/tokens                         user
 DELETE  /api/v1/auth/tokens/{token_id}              user

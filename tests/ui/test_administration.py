@@ -47,7 +47,7 @@ def test_each_role_is_offered_what_it_may_do(enter: Enter) -> None:
     expect(page.get_by_role("button", name="Add a source")).to_have_count(0)
     page = enter("/?view=admin", "admin")
     expect(page.locator(".tabs a")).to_have_text(
-        ["Overview", "Publish jobs", "Reviews", "API keys", "Users", "Audit log"]
+        ["Overview", "Publish jobs", "Reviews", "API keys", "Users", "Publishers", "Audit log"]
     )
 
 
@@ -316,4 +316,31 @@ def test_a_user_makes_a_token_and_changes_the_password(watched: Watched, publish
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("You have no tokens yet")).to_be_visible()
     assert publishing.http.get("/auth/verify", headers=token).json()["error"]["code"] == "INVALID_TOKEN"
+    assert faults(page) == []
+
+
+def test_a_workflow_is_registered_and_removed(enter: Enter, publishing: Registry) -> None:
+    page = enter("/?view=admin&tab=publishers")
+    page.get_by_role("button", name="Add a GitHub workflow").click()
+    dialog = page.get_by_role("dialog")
+    for label, value in (
+        *(("Scope it publishes to", "acme"), ("Repository", "acme/skills"), ("Number of the owner", "1234")),
+        *(("Workflow", "publish.yml"), ("Skills", "acme/pdf-*")),
+    ):
+        dialog.get_by_label(label).fill(value)
+    dialog.get_by_role("button", name="Add").click()
+    row = page.get_by_role("row", name="acme/skills")
+    expect(row).to_contain_text("acme/skills/.github/workflows/publish.yml")
+    row.get_by_role("button", name="Remove acme/skills").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("There are no trusted publishers yet")).to_be_visible()
+    page.get_by_role("button", name="Add another issuer").click()
+    dialog = page.get_by_role("dialog")
+    for label, value in (
+        *(("Scope it publishes to", "acme"), ("Name", HOSTILE), ("Issuer", "https://ci.example.org")),
+        ("Claims", "project_path=acme/skills ref=main"),
+    ):
+        dialog.get_by_label(label, exact=True).fill(value)
+    dialog.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("row", name=HOSTILE)).to_contain_text("project_path acme/skills")
     assert faults(page) == []

@@ -74,7 +74,7 @@ function asIn(skill, versions, other) {
   const old = versions.find(({ version }) => version === other);
   if (!old) return skill;
   const { author, license, description, yanked, withdrawn } = old;
-  return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, updated_at: old.made };
+  return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, publisher: undefined, updated_at: old.made };
 }
 
 function Loaded({ skill, content, files: current, versions, dependents, version, from, file, line, onChanged }) {
@@ -196,6 +196,13 @@ function Where({ url }) {
   return html`<a href=${url} target="_blank" rel="noopener noreferrer nofollow"><${Text}>${url.replace(/^https?:\/\//i, "")}<//></a>`;
 }
 
+/** The workflow that has published a skill, its commit and its run, as its build server says; empty without one. */
+function runText(publisher) {
+  if (!publisher) return "";
+  const { issuer, repository, workflow_ref, sha, run_id } = publisher;
+  return [workflow_ref || repository || issuer, sha && `commit ${sha.slice(0, 12)}`, run_id && `run ${run_id}`].filter(Boolean).join(", ");
+}
+
 /** Show skills that need one another as links: to the skill where its id is known, else to a search for it. */
 function Others({ named, exact }) {
   const to = (id) => (exact ? link({ skill: id }) : link({ skill: "", q: id }));
@@ -213,6 +220,7 @@ function Facts({ skill, dependents }) {
     ["Source", skill.source],
     ["Author", skill.author],
     ["License", skill.license],
+    ["Published by", runText(skill.publisher)],
     ["Compatibility", skill.compatibility],
     ["Requires", required(skill.requires)],
     ["Agents", (skill.agents || []).join(", ")],

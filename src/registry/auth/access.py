@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from registry.auth.audit import Audit
 from registry.auth.keys import ApiKeys, subject_of
+from registry.auth.oidc.publishers import TrustedPublishers
 from registry.auth.own_tokens import PREFIX, OwnTokens
 from registry.auth.rate_limits import Quota, Rate, RateLimiter, address_key
 from registry.auth.revocations import Revocations
@@ -65,6 +66,8 @@ class Access:
         self.revocations = Revocations(database, clock)
         self.users = Users(database, clock, self.revocations)
         self.keys = ApiKeys(database, clock, self.revocations)
+        self.database = database
+        self.publishers = TrustedPublishers(database, clock, self.revocations)
         self.own_tokens = OwnTokens(database, clock, self.revocations)
         self._records_uses = not database.is_read_only
         self._cache: LruCache[bytes, _CachedCredential] = LruCache(_CACHED_CREDENTIALS)
@@ -141,10 +144,12 @@ class Access:
             name=claims.sub,
             role=claims.role,
             scope=claims.scope,
-            user=claims.sub,
+            user=None if claims.run else claims.sub,
             token_id=claims.jti,
             expires_at=claims.exp,
             credential=claims.chain()[0],
+            narrowing=claims.only or None,
+            publisher=claims.run or None,
         )
 
     def _check_own_token(self, token: str) -> Principal:

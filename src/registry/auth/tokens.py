@@ -9,7 +9,8 @@ import jwt
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from registry.domain.roles import Credential, Moment, Role, Segment, Subject, scope_of
+from registry.domain.release_proofs import PublisherRun
+from registry.domain.roles import Credential, Moment, Narrowing, Role, Segment, Subject, scope_of
 from registry.errors import RegistryError
 from registry.parsing.strict_json import decode
 
@@ -35,7 +36,7 @@ class Claims(msgspec.Struct, frozen=True):
     """The claims of a token.
 
     Its subject, role, the scope it may publish in, when it was issued, expires and becomes valid, and the credential it
-    was issued for.
+    was issued for. `only` and `run` are those of a trusted publisher: what it may do, and the run of its workflow.
     """
 
     sub: Subject
@@ -47,6 +48,8 @@ class Claims(msgspec.Struct, frozen=True):
     iss: str = ISSUER
     jti: str = ""
     act: Credential | UnsetType = UNSET
+    only: Narrowing | UnsetType = UNSET
+    run: PublisherRun | UnsetType = UNSET
 
     def chain(self) -> list[Credential]:
         """Return this token as a credential, followed by those it was issued for."""
@@ -71,6 +74,8 @@ class Tokens:
         at: int | None = None,
         until: int | None = None,
         credential: Credential | None = None,
+        narrowing: Narrowing | None = None,
+        publisher: PublisherRun | None = None,
     ) -> tuple[str, Claims]:
         """Return a new token and its claims.
 
@@ -88,6 +93,8 @@ class Tokens:
             iss=ISSUER,
             jti=secrets.token_urlsafe(16),
             act=credential or UNSET,
+            only=narrowing or UNSET,
+            run=publisher or UNSET,
         )
         return self._signatures.encode(msgspec.json.encode(claims), self._keys[0], _ALGORITHM), claims
 

@@ -86,6 +86,7 @@ COMMANDS = {
                 ("doctor", "doctor", "Show what is configured and missing, and how to mend it."),
                 ("help.completion", "completion", "Print a script that completes commands in a shell."),
                 ("access.accounts", "keys", "Create, list and revoke API keys."),
+                ("access.publishers", "publishers", "Register workflows that publish without a secret."),
                 ("access.accounts", "users", "Add, list, change and remove users."),
                 ("access.accounts", "token", "Sign a token with the secret of this registry."),
                 ("jobs", "jobs", "List, retry and discard publish jobs that are set aside."),

@@ -15,6 +15,7 @@ from registry.cli.installing.agents import places_of
 from registry.cli.local_backend import open_catalog
 from registry.db import DatabaseUnusable
 from registry.domain.agents import agents_named
+from registry.domain.release_proofs import PublisherRun
 from registry.errors import RegistryError
 from registry.install.package_cache import PackageCache
 from registry.project.agent_folders import agent_differences
@@ -116,6 +117,8 @@ def _verify_tables(answer: console.Data) -> Iterator[console.Part]:
     if (logged := answer.get("log")) is not None:
         for fault in logged["faults"]:
             yield console.line(("log", "red"), f": {fault}")
+        for skill_id, run in logged["publishers"].items():
+            yield console.line((skill_id, "bold"), f": published by {msgspec.convert(run, PublisherRun).line()}")
         yield f"In the log of their registry: {logged['proven']} of {answer['skills']} skills"
 
 

@@ -330,6 +330,25 @@ _ADD_DEPENDENCIES: Statements = (
     "create index dependencies_by_need on dependencies (needs)",
 )
 
+# Workflows that publish without a secret, the identity tokens they have used, and the scopes that nobody else publishes
+# to. `claims` and `skills` are JSON; the run of a workflow is JSON in its job.
+_ADD_TRUSTED_PUBLISHERS: Statements = (
+    """create table trusted_publishers (
+        id text primary key,
+        name text not null,
+        scope text not null,
+        skills text not null,
+        issuer text not null,
+        claims text not null,
+        created_at text not null,
+        last_used_at text
+    )""",
+    "create index trusted_publishers_by_issuer on trusted_publishers (issuer)",
+    "create table used_assertions (id text primary key, expires_at integer not null)",
+    "create table trusted_scopes (name text primary key)",
+    "alter table publish_jobs add column run text",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -345,4 +364,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_AUDIT_INDEXES,
     _ADD_USER_TOKENS,
     _ADD_DEPENDENCIES,
+    _ADD_TRUSTED_PUBLISHERS,
 )

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from registry.domain.findings import Risk, SkillFindings
+from registry.domain.release_proofs import PublisherRun
 from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.withdrawals import Withdrawn
 
@@ -210,6 +211,7 @@ class Skill(Usability, kw_only=True):
     `download_url` is where the package of a published skill is. It is set in responses and not stored. `withdrawn` is
     missing unless its registry has deprecated it, or withdrawn the version that is installed. `came_along` is only in
     the response of an installation that has installed or replaced other skills too: their ids.
+    `publisher` is missing unless a trusted publisher has published the current version.
     """
 
     id: str
@@ -245,6 +247,7 @@ class Skill(Usability, kw_only=True):
     download_url: str | None = None
     withdrawn: Withdrawn | UnsetType = UNSET
     came_along: list[str] | UnsetType = UNSET
+    publisher: PublisherRun | UnsetType = UNSET
 
     def card(self) -> Card:
         """Return the skill as a list item."""
@@ -275,6 +278,7 @@ class SkillVersion(VersionItem, kw_only=True):
     changes: list[str]
     dependencies: list[str] = msgspec.field(default_factory=list)
     withdrawn: Withdrawn | UnsetType = UNSET
+    publisher: PublisherRun | UnsetType = UNSET
 
 
 _MOST_PARTS = 1_000

@@ -45,6 +45,39 @@ class PinnedProof(ReleaseProof, kw_only=True, frozen=True, omit_defaults=True):
     rules: Annotated[list[RuleName], Meta(max_length=100, extra={"rule": "must be at most 100"})] = []
 
 
+PUBLISHER_CHARACTERS = 500
+
+PublisherText = Annotated[
+    str,
+    Meta(
+        max_length=PUBLISHER_CHARACTERS,
+        pattern=r"^[^\x00-\x1f\x7f]*$(?!\n)",
+        extra={"rule": "must be one line of at most 500 characters"},
+    ),
+]
+
+
+class PublisherRun(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The run of a workflow that has published a release, as the issuer of its identity token says.
+
+    `issuer` is the URL of the issuer. The others are empty where it does not say them.
+    """
+
+    issuer: PublisherText
+    repository: PublisherText = ""
+    workflow_ref: PublisherText = ""
+    ref: PublisherText = ""
+    sha: PublisherText = ""
+    run_id: PublisherText = ""
+
+    def line(self) -> str:
+        """Return the workflow, its commit and its run in one line."""
+        parts = [self.workflow_ref or self.repository or self.issuer]
+        parts += [f"commit {self.sha[:12]}"] if self.sha else []
+        parts += [f"run {self.run_id}"] if self.run_id else []
+        return ", ".join(parts)
+
+
 class LoggedRelease(NamedTuple):
     """What the log must say about a release: `sha256` of the zip and `digest` of the tree, each with its prefix."""
 

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from registry.domain.release_proofs import PublisherRun
+
 Role = Literal["user", "manager", "admin"]
 
 ROLES: tuple[Role, ...] = ("user", "manager", "admin")
@@ -110,6 +112,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     `user` is None for API keys, which have no user. `scope` is None for a caller without a scope. `credential` is None
     for a caller without one. `narrowing` is None for a caller who may do whatever the role allows.
+    `publisher` is the run of a workflow, for a token that a trusted publisher has got.
     """
 
     name: str
@@ -120,6 +123,7 @@ class Principal(msgspec.Struct, frozen=True):
     expires_at: int | None = None
     credential: Credential | None = None
     narrowing: Narrowing | None = None
+    publisher: PublisherRun | None = None
 
     @property
     def account(self) -> str:

@@ -6,16 +6,21 @@ from pathlib import Path
 import msgspec
 
 from registry.domain.origins import RegistryOrigin
+from registry.domain.release_proofs import PublisherRun
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.project.lock_file import LockedSkill
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier, checkpoint_file
-from registry.transparency.release_proof import ProofInvalid, check_release, describe
+from registry.transparency.release_proof import ProofInvalid, check_release, describe, publisher_of
 
 
 class LogReport(msgspec.Struct, kw_only=True):
-    """The result of a check: how many skills the logs of their registries include, and what is wrong."""
+    """The result of a check: how many skills the logs of their registries include, and what is wrong.
+
+    `publishers` are the runs of workflows that have published skills, by the ids of the skills. They are proven.
+    """
 
     proven: int = 0
+    publishers: dict[str, PublisherRun] = msgspec.field(default_factory=dict)
     faults: list[str] = msgspec.field(default_factory=list)
 
 
@@ -49,6 +54,8 @@ def check_log(locked: Sequence[LockedSkill], trusted: Verifier | None, index: Pa
             report.faults.append(f"{skill.id}: {error}")
         else:
             report.proven += 1
+            if skill.log is not None and (run := publisher_of(skill.log)) is not None:
+                report.publishers[skill.id] = run
     return report
 
 

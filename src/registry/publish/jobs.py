@@ -9,6 +9,7 @@ from registry.catalog.store import Clock
 from registry.db import Database, Reader, Transaction
 from registry.domain.findings import Finding
 from registry.domain.models import timestamp
+from registry.domain.release_proofs import PublisherRun
 from registry.domain.roles import Principal, includes
 from registry.errors import conflict, not_found
 from registry.events.webhooks import Checked
@@ -26,7 +27,7 @@ _SET_ASIDE = (
 )
 _STORED = (
     "id, state, skill_id, version, checksum, size, uploaded_at, uploaded_by, completed_at, tries, begun, errors,"
-    " warnings, index_number, publisher, held_at, decision"
+    " warnings, index_number, publisher, held_at, decision, run"
 )
 _COLUMNS = f"{_STORED}, {_SET_ASIDE}"
 _FIELDS = (*_STORED.replace(" ", "").split(","), "is_set_aside")
@@ -53,6 +54,7 @@ class Job(msgspec.Struct, kw_only=True):
     the one in progress. `index_number` is the revision of the index file that lists the version, None until the job is
     accepted. `is_set_aside` is whether the process died too often during the job, which may be retried. `publisher` is
     the account of who uploaded the package. `held_at` is when it began to wait for a review, None if it did not.
+    `run` is that of the workflow that has uploaded it, if a trusted publisher did.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Job(msgspec.Struct, kw_only=True):
     publisher: str = ""
     held_at: str | None = None
     decision: ReviewDecision | None = None
+    run: PublisherRun | None = None
     is_set_aside: bool = False
 
     @property
@@ -154,7 +157,7 @@ class Jobs:
         transaction.touched.append(f"{job.skill_id}@{job.version}")
         transaction.execute(
             f"insert into publish_jobs ({_STORED}, idempotency_key, next_try)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 job.id,
                 job.state,
@@ -173,6 +176,7 @@ class Jobs:
                 job.publisher,
                 None,
                 None,
+                msgspec.json.encode(job.run).decode() if job.run else None,
                 idempotency_key,
             ),
         )
@@ -339,4 +343,6 @@ def _job(row: tuple[object, ...]) -> Job:
         values[name] = msgspec.json.decode(str(values[name]), type=list[JobFinding])
     if values["decision"] is not None:
         values["decision"] = msgspec.json.decode(str(values["decision"]), type=ReviewDecision)
+    if values["run"] is not None:
+        values["run"] = msgspec.json.decode(str(values["run"]), type=PublisherRun)
     return Job(**values)  # type: ignore[arg-type]

@@ -125,8 +125,8 @@ class PublishedVersions:
 
     def add(self, transaction: Transaction, version: PublishedVersion) -> int:
         """Add a version with its notes, and return the revision of the index file that lists it."""
-        tree = version.record.tree
-        self._log.append(transaction, _entry("publish", version.skill_id, version.version, version.checksum, tree))
+        entry = _entry("publish", version.skill_id, version.version, version.checksum, version.record.tree)
+        self._log.append(transaction, msgspec.structs.replace(entry, publisher=version.record.publisher))
         return self.replay_publish(transaction, version)
 
     def replay_publish(self, transaction: Transaction, version: PublishedVersion) -> int:

@@ -10,6 +10,7 @@ from registry.catalog.record_skills import SOURCE
 from registry.domain.dependencies import SkillDependency
 from registry.domain.findings import Finding, SkillFindings, Waiver, waived_risk
 from registry.domain.models import Skill
+from registry.domain.release_proofs import PublisherRun
 from registry.domain.runtime_needs import NEEDS, RuntimeNeeds
 from registry.domain.withdrawals import Withdrawn
 from registry.inspection.inspector import InspectedPackage
@@ -23,6 +24,7 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     """The stored data of a package. `tree` is the digest of its unpacked files, `files` their paths and sizes.
 
     `findings` are those in its texts. `notes` are findings from a comparison with earlier versions and other skills.
+    `publisher` is the run of the workflow that has published it, if a trusted publisher did.
     """
 
     title: str
@@ -39,6 +41,7 @@ class PublishedRecord(msgspec.Struct, kw_only=True):
     needs: RuntimeNeeds = msgspec.field(default_factory=RuntimeNeeds)
     waivers: list[Waiver] = msgspec.field(default_factory=list)
     dependencies: list[SkillDependency] = msgspec.field(default_factory=list)
+    publisher: PublisherRun | None = None
 
     @classmethod
     def of(cls, inspected: InspectedPackage) -> "PublishedRecord":
@@ -135,5 +138,6 @@ def skill_of(
         metadata=metadata if isinstance(metadata, dict) else {},
         dependencies=[str(dependency) for dependency in record.dependencies],
         withdrawn=deprecated or UNSET,
+        publisher=record.publisher or UNSET,
         **{name: getattr(record.needs, name) for name in NEEDS},
     )

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from registry.auth.oidc.publishers import is_trusted_only
 from registry.catalog.conditions import check_narrowing
 from registry.catalog.store import Catalog, Clock
 from registry.db import Reader, Transaction
@@ -117,6 +118,11 @@ class Submitter:
         scope = _scope(metadata, caller)
         _check_names(scope, metadata.name)
         check_narrowing(caller, f"{scope}/{metadata.name}")
+        if caller.publisher is None and is_trusted_only(self._catalog.database, scope):
+            raise forbidden(
+                f"Only trusted publishers publish to the scope '{scope}': an administrator registers a workflow with "
+                "'skill-registry publishers add'"
+            )
         expected.check(f"{scope}/{metadata.name}", metadata.version)
         _check_dependencies(f"{scope}/{metadata.name}", metadata)
         return Job(
@@ -128,6 +134,7 @@ class Submitter:
             uploaded_at=timestamp(self._clock()),
             uploaded_by=caller.name,
             publisher=caller.account,
+            run=caller.publisher,
         )
 
     def _add(self, job: Job, package: Path, idempotency_key: str | None) -> Job:

@@ -169,6 +169,7 @@ class PublishWorker:
                 inspected = self._inspector.read_package(package, Path(folder) / "package", self._limits)
             names, at = (job.skill_id, job.version), self._jobs.now()
             version = inspected_version(inspected, *names, checksum=job.checksum, size=job.size, at=at)
+            version.record.publisher = job.run
             held = self._held(job, inspected, version)
         if self._thread.is_stopped:
             return

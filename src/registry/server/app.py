@@ -42,6 +42,7 @@ from registry.http.routes.metrics import METRICS
 from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
 from registry.http.routes.plain_files import PLAIN_FILES
 from registry.http.routes.publish import PACKAGES, PUBLISH
+from registry.http.routes.publishers import OIDC, PUBLISHERS
 from registry.http.routes.reindex import REINDEX
 from registry.http.routes.reviews import REVIEWS
 from registry.http.routes.search import SEARCH, search
@@ -97,19 +98,30 @@ PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
 )
 """The local profile: the routes below `/`, `/api/v1` and `/v1`, without authentication."""
 
+_ACCESS = [*ACCOUNT, *PUBLISHERS]
 _GUARDED: dict[str, Any] = {"guards": [require_role]}
 
 PROFILE_A: Sequence[Any] = [
     *PROBES,
     *PAGES,
     *PLAIN_FILES,
-    Router("/auth", route_handlers=AUTH, **_GUARDED),
+    Router("/auth", route_handlers=[*AUTH, *OIDC], **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),
     Router(
         API,
-        route_handlers=[*_SKILL_ROUTES, *SOURCES, *VERSIONS, *VERSION_FILES, *SERVICE, *LOG, *ACCOUNT, *ADMINISTRATION],
+        route_handlers=[
+            *_SKILL_ROUTES,
+            *SOURCES,
+            *VERSIONS,
+            *VERSION_FILES,
+            *SERVICE,
+            *LOG,
+            *ACCOUNT,
+            *ADMINISTRATION,
+            *PUBLISHERS,
+        ],
         **_GUARDED,
     ),
     Router("/", route_handlers=[*METRICS, *INDEX, *FEED], **_GUARDED),

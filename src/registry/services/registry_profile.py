@@ -8,6 +8,8 @@ import msgspec
 from registry.auth.access import Access
 from registry.auth.audit import AuditRemoval
 from registry.auth.issuing import TokenIssuer, issuer_mode
+from registry.auth.oidc.assertions import Assertions
+from registry.auth.oidc.exchange import OidcExchange
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_sharing import RateLimitSync
 from registry.auth.shared_counts import SharedCounts
@@ -15,6 +17,7 @@ from registry.config.settings import Settings
 from registry.db import Database
 from registry.domain.release_proofs import ReleaseProof
 from registry.errors import skill_not_found
+from registry.outbound.configured import outbound_client
 from registry.publish.index_log import IndexLog
 from registry.runtime.metrics import Metrics
 from registry.transparency.checkpoint import LogCheckpoint, Signer
@@ -86,6 +89,9 @@ class RegistryProfile:
         self.audit_removal = AuditRemoval(self.access.audit, settings.audit.keep_days, clock)
         self.proxies = ProxyNotice()
         self.issuer = TokenIssuer(self.access, issuer_mode(settings), self.proxies)
+        public_url = settings.server.public_url
+        audience = public_url.reveal().rstrip("/") if public_url else "skill-registry"
+        self.oidc = OidcExchange(self.access, Assertions(outbound_client(settings.outbound), clock), audience)
 
     def start(self) -> None:
         """Start to share rate limit counts with other processes."""

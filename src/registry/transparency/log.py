@@ -14,6 +14,7 @@ import msgspec
 
 from registry.db import Database, Reader, Transaction, read_fact
 from registry.domain.models import timestamp
+from registry.domain.release_proofs import PublisherRun
 from registry.domain.withdrawals import WithdrawalState, Withdrawn
 from registry.transparency.fork import Fork, forget_fork, read_fork, refuse_if_forked
 from registry.transparency.merkle import Hash, consistency_proof, inclusion_proof, leaf_hash, node_hash, root
@@ -36,7 +37,7 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     `reason` and `replacement` are those of a withdrawal, if it has any. An entry about a whole skill has no `version`.
 
     `contradicts` is in the entry of a key that starts a new identity: size and root of the checkpoint that the log
-    contradicts, or an empty text.
+    contradicts, or an empty text. `publisher` is the run of the workflow that has published the version.
     """
 
     kind: Kind
@@ -49,6 +50,7 @@ class LogEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     contradicts: str | None = None
     reason: str | None = None
     replacement: str | None = None
+    publisher: PublisherRun | None = None
 
     @property
     def subject(self) -> str | None:

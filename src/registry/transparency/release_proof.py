@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from registry.domain.release_proofs import LoggedRelease, ReleaseProof
+from registry.domain.release_proofs import LoggedRelease, PublisherRun, ReleaseProof
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier
 from registry.transparency.log import LogEntry
 from registry.transparency.merkle import Hash, is_included, leaf_hash
@@ -31,6 +31,17 @@ def published_at(proof: ReleaseProof, verifier: Verifier, skill_id: str, version
     if logged is None or logged[:3] != (skill_id, version, sha256):
         raise ProofInvalid("its entry in the log names another package or another version")
     return msgspec.json.decode(proof.entry, type=LogEntry).at
+
+
+def publisher_of(proof: ReleaseProof) -> PublisherRun | None:
+    """Return the run of the workflow that has published a release, as the entry of a proof says; None without one.
+
+    It is as true as the proof: check that first.
+    """
+    try:
+        return msgspec.json.decode(proof.entry, type=LogEntry).publisher
+    except msgspec.DecodeError:
+        return None
 
 
 def _included(proof: ReleaseProof, verifier: Verifier) -> LogCheckpoint:

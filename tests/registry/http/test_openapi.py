@@ -191,6 +191,7 @@ def test_every_operation_of_the_registry_names_its_credentials(documents: dict[s
     open_to_all = {title for title, operation in operations(document) if operation["security"] == []}
     assert open_to_all == {
         "GET /healthz", "GET /readyz", "GET /api/status", "GET /api/v1/status",
+        "GET /auth/oidc/audience",
         "GET /.well-known/skill-registry.json", "GET /.well-known/clawhub.json", "GET /.well-known/ai-catalog.json",
     }  # fmt: skip
     for title, operation in operations(document):

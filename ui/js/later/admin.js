@@ -5,7 +5,7 @@ import { address, follow, link } from "../address.js";
 import { get, post } from "../api.js";
 import { Account } from "./account.js";
 import { Live } from "./live.js";
-import { Keys, Users } from "./people.js";
+import { Keys, Publishers, Users } from "./people.js";
 import { Audit, Jobs } from "./records.js";
 import { Reviews } from "./reviews.js";
 import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "../service.js";
@@ -17,8 +17,8 @@ import { count, Text } from "../text.js";
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;
 
-const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", account: "Your account", keys: "API keys", users: "Users", audit: "Audit log" };
-const PAGES = { jobs: Jobs, reviews: Reviews, account: Account, keys: Keys, users: Users, audit: Audit };
+const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", account: "Your account", keys: "API keys", users: "Users", publishers: "Publishers", audit: "Audit log" };
+const PAGES = { jobs: Jobs, reviews: Reviews, account: Account, keys: Keys, users: Users, publishers: Publishers, audit: Audit };
 
 /** Return which pages somebody may see. */
 function useTabs(isPublishing) {

@@ -11,6 +11,7 @@ import { Text } from "../text.js";
 
 const KEYS = "/api/v1/auth/keys";
 const USERS = "/api/v1/auth/users";
+const PUBLISHERS = "/api/v1/auth/publishers";
 const ROLE = { name: "role", label: "Role", options: ROLES };
 const SCOPE = { name: "scope", label: "Scope it may publish to", hint: "Without one it cannot publish." };
 
@@ -78,5 +79,57 @@ export function Users() {
       <p class="facts">The user signs in anew afterwards.</p><//>`}
     ${open.removing && html`<${Confirm} title="Remove this user?" word="Remove" send=${() => send("DELETE", at(open.removing))} onClose=${close}>
       <p><strong><${Text}>${open.removing.name}<//></strong></p><p>Tokens of this user end at once.</p><//>`}
+  </section>`;
+}
+
+const GITHUB = [
+  { name: "scope", label: "Scope it publishes to", required: true },
+  { name: "repository", label: "Repository", required: true, hint: "OWNER/REPOSITORY at GitHub." },
+  { name: "owner_id", label: "Number of the owner", required: true, inputmode: "numeric", hint: "`id` of https://api.github.com/users/OWNER: a name can get another owner." },
+  { name: "workflow", label: "Workflow", required: true, hint: "The file in .github/workflows, such as publish.yml." },
+  { name: "environment", label: "Environment", hint: "Left empty, any." },
+  { name: "skills", label: "Skills", hint: "Such as acme/pdf-forms or acme/pdf-*. Left empty, every skill of the scope." },
+];
+const OTHER = [
+  { name: "scope", label: "Scope it publishes to", required: true },
+  { name: "name", label: "Name", required: true },
+  { name: "issuer", label: "Issuer", required: true, hint: "The https address that its tokens name." },
+  { name: "claims", label: "Claims", required: true, hint: "NAME=VALUE, separated by spaces: what its tokens must say." },
+  { name: "skills", label: "Skills", hint: "Left empty, every skill of the scope." },
+];
+
+const words = (given) => (given ?? "").split(/[\s,]+/).filter(Boolean);
+const pairs = (given) => Object.fromEntries(words(given).map((pair) => [pair.split("=")[0], pair.slice(pair.indexOf("=") + 1)]));
+
+/** Workflows that publish without a secret. */
+export function Publishers() {
+  const { pages, open, setOpen, done, close } = useChanging(PUBLISHERS);
+  const add = async (body) => {
+    await post(PUBLISHERS, body);
+    done();
+  };
+  const addGitHub = ({ scope, skills, ...github }) => add({ name: github.repository, scope, skills: words(skills), github });
+  const addOther = ({ skills, claims, ...given }) => add({ ...given, skills: words(skills), claims: pairs(claims) });
+  const remove = async () => {
+    await call("DELETE", `${PUBLISHERS}/${encodeURIComponent(open.removing.id)}`);
+    done();
+  };
+  const columns = [
+    ["Name", text("name")], ["Scope", text("scope")],
+    ["Skills", ({ skills }) => html`<${Text}>${skills.join(", ") || "all"}<//>`],
+    ["Must say", ({ issuer, claims }) => html`<${Text}>${issuer}<//><ul>${Object.entries(claims).map(([name, value]) =>
+      html`<li><code><${Text}>${name}<//></code> <${Text}>${value}<//></li>`)}</ul>`],
+    ["Last used", ({ last_used_at }) => html`<${When} at=${last_used_at} />`],
+    ["", (one) => html`<button class="text" aria-label=${`Remove ${one.name}`} onClick=${() => setOpen({ removing: one })}>Remove</button>`],
+  ];
+  return html`<section>
+    <div class="heading"><h2>Trusted publishers</h2> <button onClick=${() => setOpen({ isGitHub: true })}>Add a GitHub workflow</button>
+      ${" "}<button class="quiet" onClick=${() => setOpen({ isOther: true })}>Add another issuer</button></div>
+    <p class="facts">A workflow that is listed here publishes without a secret: its build server proves which one it is.</p>
+    <${Table} name="Trusted publishers" pages=${pages} columns=${columns} empty="There are no trusted publishers yet" />
+    ${open.isGitHub && html`<${Ask} title="Add a GitHub workflow" word="Add" send=${addGitHub} onClose=${close} fields=${GITHUB} />`}
+    ${open.isOther && html`<${Ask} title="Add another issuer" word="Add" send=${addOther} onClose=${close} fields=${OTHER} />`}
+    ${open.removing && html`<${Confirm} title="Remove this publisher?" word="Remove" send=${remove} onClose=${close}>
+      <p><strong><${Text}>${open.removing.name}<//></strong></p><p>It publishes no more, and its tokens end at once.</p><//>`}
   </section>`;
 }

@@ -4,15 +4,18 @@ import sys
 from typing import Any
 
 import click
+import httpx
+import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
-from registry.cli.remote.answers import NewToken, Told
-from registry.cli.remote.client import Limits, RegistryClient, check_url
+from registry.cli.remote.answers import Audience, Credential, NewToken, Told
+from registry.cli.remote.client import Limits, RegistryClient, check_url, open_http
 from registry.domain.hosts import is_loopback_host
+from registry.parsing.json_document import JsonUnreadable, read_json
 
 _NO_TERMINAL = (
     "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, or "
@@ -24,11 +27,24 @@ _NO_TERMINAL = (
 @click.option("--username", help="The user. Without it, the command asks, if the registry needs one.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
 @click.option("--api-key", is_flag=True, help="Use the API key in SKILL_REGISTRY_CLIENT_API_KEY or on standard input.")
+@click.option(
+    "--identity",
+    is_flag=True,
+    help="In a workflow: use its identity token, from GitHub Actions or in REGISTRY_IDENTITY_TOKEN.",
+)
+@click.option("--scope", help="With --identity: the scope, if the workflow may publish to several.")
 @command.json_option
 @command.registry_option
 @settings_options("data_dir")
 def login(
-    username: str | None, password_stdin: bool, api_key: bool, as_json: bool, server: str | None, **flags: Any
+    username: str | None,
+    password_stdin: bool,
+    api_key: bool,
+    identity: bool,
+    scope: str | None,
+    as_json: bool,
+    server: str | None,
+    **flags: Any,
 ) -> None:
     """Get a token from a registry and store it. The registry needs a user name and password, or an API key.
 
@@ -36,6 +52,8 @@ def login(
 
     The token is stored in your configuration folder, in a file that only you can read. Later commands send it to this
     server only, which is their default. The password and the API key are not stored.
+
+    With --identity, a workflow that an administrator has registered gets a token for 15 minutes and needs no secret.
     """
     settings = command.load(flags)
     try:
@@ -47,7 +65,9 @@ def login(
         with RegistryClient(server, limits=limits) as client:
             client.reach()  # before a name and a password are asked for
         token: Data | None
-        if api_key:
+        if identity:
+            token = _exchanged(server, limits, scope)
+        elif api_key:
             token = _token(server, limits, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username, limits)) is None:
             if not (password_stdin or sys.stdin.isatty()):
@@ -59,6 +79,39 @@ def login(
         command.stop(error)
     answer: Data = {"server": server, "role": token["role"], "expires_at": token["expires_at"]}
     console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _exchanged(server: str, limits: Limits, scope: str | None) -> Data:
+    """Return a token for the identity token of the workflow that runs this. Raises CommandFailed."""
+    with RegistryClient(server, limits=limits) as client:
+        audience = client.call(Audience, "GET", "/auth/oidc/audience")["audience"]
+        body = {"token": _identity_token(audience, limits)} | ({"scope": scope} if scope else {})
+        token: Data = client.call(NewToken, "POST", "/auth/oidc/token", body)
+    return token
+
+
+def _identity_token(audience: str, limits: Limits) -> str:
+    """Return the identity token of this workflow, from the environment or GitHub Actions. Raises CommandFailed."""
+    environment = click.get_current_context().find_root().obj
+    if given := environment.get("REGISTRY_IDENTITY_TOKEN"):
+        return str(given)
+    url, secret = (environment.get(f"ACTIONS_ID_TOKEN_REQUEST_{name}") for name in ("URL", "TOKEN"))
+    if not url or not secret:
+        raise CommandFailed(
+            "this is no workflow with an identity token: at GitHub, the job needs the permission 'id-token: write'; "
+            "elsewhere, set REGISTRY_IDENTITY_TOKEN to a token for the audience " + repr(audience)
+        )
+    target = str(httpx.URL(url).copy_merge_params({"audience": audience}))
+    origin = str(httpx.URL(url).copy_with(raw_path=b"/"))
+    try:
+        with open_http(origin, {"Authorization": f"Bearer {secret}"}, limits) as client:
+            return str(read_json(client.get(target).content, _Identity).value)
+    except (httpx.HTTPError, JsonUnreadable) as error:
+        raise CommandFailed(f"the build server gives no identity token: {error}") from None
+
+
+class _Identity(msgspec.Struct):
+    value: Credential
 
 
 def _token(server: str, limits: Limits, body: Data, api_key: str | None = None) -> Data:

@@ -323,6 +323,12 @@ class NewToken(Struct):
     expires_at: Moment
 
 
+class Audience(Struct):
+    """What an identity token must be for."""
+
+    audience: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
 class Told(Struct):
     """A message."""
 

@@ -168,10 +168,12 @@ class _Replay:
         line: IndexLine | None = self._lines[release.skill_id].get(release.version)
         at = published_at(entry, line)
         try:
-            return packages.read(release, at)
+            version = packages.read(release, at)
         except PackageUnusable as reason:
             self._missing[release.name] = str(reason)
-            return without_package(release, (line and line.size) or 0, at)
+            version = without_package(release, (line and line.size) or 0, at)
+        version.record.publisher = entry.publisher
+        return version
 
     def _refuse_missing(self, *, allow_missing: bool) -> None:
         """Raise RebuildRefused if a package is missing that callers can still ask for."""

@@ -1,0 +1,1 @@
+"""Trusted publishing by OpenID Connect: a build server proves which workflow it runs, and needs no secret."""
