@@ -68,6 +68,7 @@ CLIENTS = (
     Client("skills", "1.5.18", "npm", 2, "clients/test_skills.py"),
     Client("skills", "1.7.4", "npm", 6, "clients/test_skills.py"),
     Client("openskills", "1.5.0", "npm", 4, "clients/test_git_clients.py"),
+    Client("apm-cli", "0.35.0", "pypi", 144, "clients/test_apm.py", program="apm"),
     Client("hf-discover", "1.3.7", "pypi", 86, "clients/test_hf_discover.py"),
     Client("clawhub", "0.20.0", "npm", 9, "clients/test_clawhub_clients.py"),
     Client("clawhub", "0.23.3", "npm", 15, "clients/test_clawhub_clients.py"),

@@ -55,6 +55,8 @@ from registry.http.routes.waivers import WAIVERS
 from registry.http.routes.withdrawals import WITHDRAWALS
 from registry.http.search_turns import SearchTurns
 from registry.http.thread_pools import BATCH_POOL, PACKAGE_POOL
+from registry.protocols.apm import APM, answer_problem
+from registry.protocols.apm import PREFIX as APM_PREFIX
 from registry.protocols.ard import ARD
 from registry.protocols.clawhub import CLAWHUB
 from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
@@ -142,7 +144,7 @@ REGISTRY_MODE: Sequence[Any] = [
 
 
 PROTOCOLS: Mapping[ProtocolName, Sequence[Any]] = MappingProxyType(
-    {"ard": ARD, "clawhub": CLAWHUB, "git": GIT, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
+    {"apm": APM, "ard": ARD, "clawhub": CLAWHUB, "git": GIT, "mcp": MCP, "tree": TREE, "well_known": WELL_KNOWN}
 )
 """What `protocols.enabled` adds to both profiles, behind the guard in the registry profile."""
 
@@ -180,6 +182,8 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
     """Turn an exception into a response: in the envelope, as the protocol of the path has it, or the page."""
     if (page := page_not_found(request, exception)) is not None:
         return page
+    if request.url.path.startswith(f"{APM_PREFIX}/"):
+        return answer_problem(request, exception)
     is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
 
@@ -241,7 +245,7 @@ def create_app(services: Services) -> Litestar:
             gzip_compress_level=LEVEL,
             middleware_class=Compression,
             minimum_size=COMPRESSED_FROM_BYTES,
-            exclude=["/healthz", "/readyz", "^/packages/", f"{CHANGES}$"],
+            exclude=["/healthz", "/readyz", "^/packages/", f"^{APM_PREFIX}/v1/packages/", f"{CHANGES}$"],
             exclude_opt_key="packed",
         ),
         openapi_config=openapi_config(),

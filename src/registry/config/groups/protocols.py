@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-ProtocolName = Literal["ard", "clawhub", "git", "mcp", "tree", "well_known"]
+ProtocolName = Literal["apm", "ard", "clawhub", "git", "mcp", "tree", "well_known"]
 
 
 class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class ProtocolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[
         tuple[ProtocolName, ...],
         Meta(description="protocols that are served for other clients", extra={"flag": "--protocol"}),
-    ] = ("ard", "clawhub", "git", "mcp", "tree", "well_known")
+    ] = ("apm", "ard", "clawhub", "git", "mcp", "tree", "well_known")
     marketplace_name: Annotated[
         str,
         Meta(

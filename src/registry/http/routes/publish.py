@@ -180,8 +180,17 @@ async def download(
     version = file.removesuffix(".zip")
     if version == file:
         raise not_found("Package")
-    find = running.publishing.published.find
-    found = await ORDINARY_POOL.run(find, f"{skill_scope}/{skill_name}", version)
+    return await package_response(request, running, f"{skill_scope}/{skill_name}", version)
+
+
+async def package_response(
+    request: Request[Any, Any, Any], running: RunningServices, skill_id: str, version: str
+) -> Response[Any]:
+    """Return the package of a published version, with its stored bytes. With a wrong digest, it is never sent whole.
+
+    Raises SKILL_NOT_FOUND, CONFLICT if it is revoked, RATE_LIMITED, SERVICE_UNAVAILABLE.
+    """
+    found = await ORDINARY_POOL.run(running.publishing.published.find, skill_id, version)
     known = not_modified(request, None, f'"{found.checksum}"', _KEPT_FOREVER)
     if found.state != "revoked" and known.status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
@@ -190,7 +199,7 @@ async def download(
     headers = {
         **known.headers,
         "Content-Length": str(found.size),
-        "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
+        "Content-Disposition": f'attachment; filename="{skill_id.rpartition("/")[2]}-{version}.zip"',
         "X-Content-Type-Options": "nosniff",
     }
     request_state(request.scope).at_end(package.close)
