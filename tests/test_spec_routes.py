@@ -162,6 +162,10 @@ GET     /clawhub/api/v1/download                    user
 GET     /clawhub/api/v1/resolve                     user
 GET     /clawhub/api/v1/whoami                      user
 POST    /clawhub/api/cli/telemetry/install          user
+GET     /apm/v1/packages/:id/versions               user
+GET     /apm/v1/packages/:id/versions/:version/download user
+PUT     /apm/v1/packages/:id/versions/:version     manager
+GET     /apm/v1/search                              user
 POST    /ard/search                                 user
 GET     /ard/agents                                 user
 GET     /.well-known/ai-catalog.json                public

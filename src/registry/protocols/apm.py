@@ -6,6 +6,7 @@ client checks. Errors are problem details (RFC 9457), because the client shows t
 
 import base64
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -60,7 +61,7 @@ _PACKED_SKILL = re.compile(r"(\.apm/skills/[^/]+/)SKILL\.md")
 """Where a project of APM has its skills."""
 
 
-class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
+class ApmProblem(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An error, as RFC 9457 has it. `errors` are the rules that a request breaks, or the package in it."""
 
     type: str = "about:blank"
@@ -71,7 +72,7 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     errors: list[FieldError] = msgspec.field(default_factory=list)
 
 
-class PackageVersion(msgspec.Struct, kw_only=True):
+class ApmVersion(msgspec.Struct, kw_only=True):
     """A version: `digest` is `sha256:` and the digest of the zip, and `size_bytes` the bytes of it."""
 
     version: str
@@ -80,14 +81,14 @@ class PackageVersion(msgspec.Struct, kw_only=True):
     size_bytes: int
 
 
-class VersionsAnswer(msgspec.Struct, kw_only=True):
+class ApmVersions(msgspec.Struct, kw_only=True):
     """The versions of a package, the highest first."""
 
     package: str
-    versions: list[PackageVersion]
+    versions: list[ApmVersion]
 
 
-class PublishedPackage(PackageVersion, kw_only=True):
+class ApmPublication(ApmVersion, kw_only=True):
     """A version that was published."""
 
     package: str
@@ -104,7 +105,7 @@ class _Card(msgspec.Struct):
     tags: list[str] = msgspec.field(default_factory=list)
 
 
-class FoundPackage(msgspec.Struct, kw_only=True):
+class ApmHit(msgspec.Struct, kw_only=True):
     """A hit of a search."""
 
     id: str
@@ -116,14 +117,15 @@ class FoundPackage(msgspec.Struct, kw_only=True):
     score: float
 
 
-class SearchAnswer(msgspec.Struct, kw_only=True):
+class ApmHits(msgspec.Struct, kw_only=True):
     """A page of hits, best first. `total` counts them up to the end of this page."""
 
     query: str
     total: int
-    results: list[FoundPackage]
+    results: list[ApmHit]
 
 
+@dataclass
 class _Archive(Operation):
     """The body in the OpenAPI document, which is never decoded as a whole."""
 
@@ -135,13 +137,13 @@ class _Archive(Operation):
 _PROBLEM = "application/problem+json"
 
 _ERRORS = {
-    status: ResponseSpec(Problem, media_type=_PROBLEM, generate_examples=False, description=str(known.description))
+    status: ResponseSpec(ApmProblem, media_type=_PROBLEM, generate_examples=False, description=str(known.description))
     for status, known in ENVELOPED_ERRORS.items()
 } | {414: ENVELOPED_ERRORS[414]}
 """The errors for the OpenAPI document. A URL that is too long is refused before its route is known."""
 
 _REFUSED = {
-    422: ResponseSpec(Problem, media_type=_PROBLEM, generate_examples=False, description="The package was rejected")
+    422: ResponseSpec(ApmProblem, media_type=_PROBLEM, generate_examples=False, description="The package was rejected")
 }
 
 
@@ -160,7 +162,7 @@ def answer_problem(request: Request[Any, Any, Any], exception: Exception) -> Res
     error = exception.error if isinstance(exception, _PackageRejected) else error_of(request, exception)
     status = 422 if isinstance(exception, _PackageRejected) else error.status
     faults = "; ".join(f"{fault.field}: {fault.message}" for fault in error.details)
-    problem = Problem(
+    problem = ApmProblem(
         title=error.code.replace("_", " ").capitalize(),
         status=status,
         detail=" ".join(redact_text(faults or error.message).split()),
@@ -182,16 +184,22 @@ def _package_of(skill_id: str) -> str:
     return skill_id if "/" in skill_id else f"{LOCAL_OWNER}/{skill_id}"
 
 
-@get("/apm/v1/packages/{owner:str}/{name:str}/versions", tags=_TAGS, responses=_ERRORS, role="user", fails={409})
+@get(
+    "/apm/v1/packages/{skill_scope:str}/{skill_name:str}/versions",
+    tags=_TAGS,
+    responses=_ERRORS,
+    role="user",
+    fails={409},
+)
 async def list_apm_versions(
-    request: Request[Any, Any, Any], services: ReadyServices, owner: FromPath[str], name: FromPath[str]
-) -> Response[VersionsAnswer]:
+    request: Request[Any, Any, Any], services: ReadyServices, skill_scope: FromPath[str], skill_name: FromPath[str]
+) -> Response[ApmVersions]:
     """List the active versions of a package, with the digest of each zip. A folder has one version."""
-    versions = await PACKAGE_POOL.run(_versions, services, _id(services, owner, name))
-    return document_response(request, VersionsAnswer(package=f"{owner}/{name}", versions=versions))
+    versions = await PACKAGE_POOL.run(_versions, services, _id(services, skill_scope, skill_name))
+    return document_response(request, ApmVersions(package=f"{skill_scope}/{skill_name}", versions=versions))
 
 
-def _versions(services: Services, skill_id: str) -> list[PackageVersion]:
+def _versions(services: Services, skill_id: str) -> list[ApmVersion]:
     skill = services.catalog.get(skill_id)
     if not skill.enabled or not (skill.installed or services.is_published(skill_id)):
         raise skill_not_found(skill_id)
@@ -200,7 +208,7 @@ def _versions(services: Services, skill_id: str) -> list[PackageVersion]:
     stored = {version.version: version for version in services.published.summaries(skill_id)}
     listed, _ = services.catalog.versions(skill_id, _MOST_VERSIONS, 0)
     return [
-        PackageVersion(
+        ApmVersion(
             version=one.version,
             digest=stored[one.version].checksum,
             published_at=one.created_at,
@@ -211,9 +219,9 @@ def _versions(services: Services, skill_id: str) -> list[PackageVersion]:
     ]
 
 
-def _of_folder(services: Services, skill: Skill) -> PackageVersion:
+def _of_folder(services: Services, skill: Skill) -> ApmVersion:
     package = services.skill_files.listed(skill.id)
-    return PackageVersion(
+    return ApmVersion(
         version=skill.version,
         digest=f"sha256:{package.digest}",
         published_at=skill.updated_at,
@@ -222,7 +230,7 @@ def _of_folder(services: Services, skill: Skill) -> PackageVersion:
 
 
 @get(
-    "/apm/v1/packages/{owner:str}/{name:str}/versions/{version:str}/download",
+    "/apm/v1/packages/{skill_scope:str}/{skill_name:str}/versions/{version:str}/download",
     tags=_TAGS,
     responses=_ERRORS,
     role="user",
@@ -232,12 +240,12 @@ def _of_folder(services: Services, skill: Skill) -> PackageVersion:
 async def download_apm_package(
     request: Request[Any, Any, Any],
     services: ReadyServices,
-    owner: FromPath[str],
-    name: FromPath[str],
+    skill_scope: FromPath[str],
+    skill_name: FromPath[str],
     version: FromPath[str],
 ) -> Response[Any]:
     """Return the zip of a version, also of a yanked one. A revoked one gets 409."""
-    skill_id = _id(services, owner, name)
+    skill_id = _id(services, skill_scope, skill_name)
     if await ORDINARY_POOL.run(services.is_published, skill_id):
         answer = await package_response(request, services, skill_id, version)
     else:
@@ -249,7 +257,7 @@ async def download_apm_package(
 
 
 @put(
-    "/apm/v1/packages/{owner:str}/{name:str}/versions/{version:str}",
+    "/apm/v1/packages/{skill_scope:str}/{skill_name:str}/versions/{version:str}",
     status_code=201,
     tags=_TAGS,
     responses=_ERRORS | _REFUSED,
@@ -262,10 +270,10 @@ async def download_apm_package(
 async def publish_apm_package(
     request: Request[Any, Any, Any],
     services: ReadyServices,
-    owner: FromPath[str],
-    name: FromPath[str],
+    skill_scope: FromPath[str],
+    skill_name: FromPath[str],
     version: FromPath[str],
-) -> PublishedPackage:
+) -> ApmPublication:
     """Publish a zip, with a SKILL.md at its top or as the only skill in `.apm/skills`, and wait for the result.
 
     The name and the version must be those of SKILL.md.
@@ -273,7 +281,7 @@ async def publish_apm_package(
     if str(request.headers.get("content-type", "")).partition(";")[0].strip().lower() not in _ZIP_TYPES:
         raise unsupported_media_type("Send the package as application/zip")
     await ORDINARY_POOL.run(check_upload, services, None)
-    expected = _expected(request_state(request.scope).principal, owner, name, version)
+    expected = _expected(request_state(request.scope).principal, skill_scope, skill_name, version)
     limit = services.settings.limits.upload_bytes
     async with spool(services) as source:
         size = 0
@@ -290,7 +298,7 @@ async def publish_apm_package(
                 raise _PackageRejected(error) from None
             raise
     found = await PACKAGE_POOL.run(_taken, services, taken.id if isinstance(taken, Skill) else taken.skill_id, version)
-    return PublishedPackage(package=f"{owner}/{name}", **msgspec.structs.asdict(found))
+    return ApmPublication(package=f"{skill_scope}/{skill_name}", **msgspec.structs.asdict(found))
 
 
 def _expected(caller: Principal | None, owner: str, name: str, version: str) -> Expected:
@@ -329,7 +337,7 @@ def _parts(source: BinaryIO, size: int, limit: int) -> list[FilePart]:
     return parts
 
 
-def _taken(services: Services, skill_id: str, version: str) -> PackageVersion:
+def _taken(services: Services, skill_id: str, version: str) -> ApmVersion:
     """Return a version that was taken. One that waits for a review or for its turn is not listed yet."""
     if services.settings.profile == "local":
         return _of_folder(services, services.catalog.get(skill_id))
@@ -349,22 +357,22 @@ async def search_apm_packages(
     offset: Annotated[int, QueryParameter(ge=0, le=_MAX_OFFSET, description="Hits to leave out")] = 0,
     kind: Annotated[str, QueryParameter(name="type", max_length=50, description="Only 'skill' finds anything")] = "",
     tag: Annotated[str, QueryParameter(max_length=50, description="A tag that every hit has")] = "",
-) -> SearchAnswer:
+) -> ApmHits:
     """Find the skills that fit a text, best first."""
     if kind not in ("", "skill"):
-        return SearchAnswer(query=text, total=0, results=[])
+        return ApmHits(query=text, total=0, results=[])
     filters = {"tags": [tag]} if tag else {}
     fields = {"query": text, "limit": limit, "offset": offset, "filters": filters, "group": False}
     task = search_task(services, msgspec.convert(fields, SearchBody)).then(partial(_found, services))
-    found: list[FoundPackage] = await request.app.state.searches.run(request.scope, task)
-    return SearchAnswer(query=text, total=offset + len(found), results=found)
+    found: list[ApmHit] = await request.app.state.searches.run(request.scope, task)
+    return ApmHits(query=text, total=offset + len(found), results=found)
 
 
-def _found(services: Services, found: SearchOutcome) -> list[FoundPackage]:
+def _found(services: Services, found: SearchOutcome) -> list[ApmHit]:
     """Return the hits that have a package."""
     hits = [(hit.score, msgspec.json.decode(hit.skill, type=_Card)) for hit in found.data.skills]
     return [
-        FoundPackage(
+        ApmHit(
             id=_package_of(card.id),
             latest_version=card.version,
             description=card.description,
