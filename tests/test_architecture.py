@@ -74,6 +74,7 @@ SEARCH_LAYERS = (
     {"vectors"},
     {"explainer", "snippets", "totals"},
     {"index_sync", "indexer", "inspection", "requests"},
+    {"pages"},
     {"relevance"},
     {"service", "index_takeover"},
     {"engine"},

@@ -164,6 +164,17 @@ class Ranking(Sequence[Fused]):
         """Return the ranking of the candidates at these ranks, with scores and relevances of those at `places`."""
         return Ranking(self._keys[ranks], self._scores[places], self._bands[places], self._matched_by[ranks])
 
+    @property
+    def is_weak(self) -> Flags:
+        """Whether each candidate is of low relevance, shape (candidates,)."""
+        flags: Flags = self._bands == _RELEVANCES.index("low")
+        return flags
+
+    def raised(self, keys: Sequence[int]) -> "Ranking":
+        """Return the ranking with those of these candidates that are of low relevance as *medium*."""
+        bands = np.where(self.is_weak & np.isin(self._keys, keys), _RELEVANCES.index("medium"), self._bands)
+        return Ranking(self._keys, self._scores, bands, self._matched_by)
+
     def with_ties(self, start: int, end: int) -> "Ties":
         """Return the candidates from rank `start` to `end`, excluded, and all others with one of their scores."""
         worse = -self._scores
@@ -348,8 +359,20 @@ def _bands(evidence: Scores, z: Scores, exact: Flags) -> Indices:
     lead = evidence - evidence[:1]
     lead[:1] = evidence[0] - evidence[1] if len(evidence) > 1 else evidence
     high = _OF_EVIDENCE * evidence + _OF_LEAD * lead >= _HIGH
-    low = (evidence < 2.5) | ((evidence < 3.5) & (z < 2.5))
+    low = _is_low(evidence, z)
     return np.where(exact | (high & ~low), 2, np.where(low, 0, 1))
+
+
+def _is_low(evidence: Scores, z: Scores) -> Flags:
+    return (evidence < 2.5) | ((evidence < 3.5) & (z < 2.5))
+
+
+def may_be_close(bm25: float, cosine: float, signals: Signals, mode: RanMode) -> bool:
+    """Return whether a document with at most this keyword score and cosine may be of more than low relevance."""
+    z = np.array([(cosine - signals.null.mean) / signals.null.spread])
+    coverage = np.array([min(bm25 / max(signals.ceiling, 1e-9), 1.0)])
+    evidence = _evidence(coverage, z, signals, mode) * _catalog_size_factor(signals.documents)
+    return not bool(_is_low(evidence, z)[0])
 
 
 def _matched_by(signals: Signals, z: Scores, mode: RanMode) -> Indices:

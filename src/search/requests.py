@@ -1,6 +1,6 @@
 """What a search asks for and what it finds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from search.explanation import Explanation
@@ -17,8 +17,8 @@ class SemanticUnavailable(Exception):
 class SearchRequest(NamedTuple):
     """A search request. `allowed` is the filter, `min_score` the minimum score of a hit, in [0, 1].
 
-    `explain` adds an explanation to every hit. `ranks_more` ranks more hits than a page needs, to count facets over.
-    With `groups`, near-copies share a place.
+    `explain` adds an explanation to every hit. With `groups`, near-copies share a place. Without `weak`, hits of low
+    relevance are left out. `order` returns the keys of all other hits in another order than that of their scores.
     """
 
     query: str
@@ -28,8 +28,9 @@ class SearchRequest(NamedTuple):
     allowed: Filter = Filter()
     min_score: float = 0.0
     explain: bool = False
-    ranks_more: bool = False
     groups: bool = True
+    weak: bool = True
+    order: Callable[[Sequence[int]], Sequence[int]] | None = None
 
 
 LISTED_COPIES = 20

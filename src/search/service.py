@@ -22,6 +22,7 @@ from search.lexical.spelled_prompt import SpelledPrompt, spell_prompt
 from search.lexical.spelling import Spelling
 from search.modes import Mode, RanMode
 from search.names import best_named
+from search.pages import page_of
 from search.places import Places, is_installed, with_one_place
 from search.prompt.divisions import divisions
 from search.prompt.pastes import READ_WHOLE
@@ -29,7 +30,7 @@ from search.prompt.reading import Prompt
 from search.relevance import lifted
 from search.requests import LISTED_COPIES, Copies, Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
-from search.totals import count_hits
+from search.totals import Counted
 from search.two_requests import least_alike, with_both
 from search.types import Documents, Filter, Keys, Match
 from search.vectors.base import VectorIndex, VectorsUnavailable
@@ -173,16 +174,20 @@ class SearchService:
         ranking = fuse(signals, mode)
         if mode == "hybrid" and semantic is not None and index is not None:
             ranking = self._divided(ranking, lexical_query, semantic, depth, revision)
-        places = self._places(ranking, request, lexical_query, mode, revision)
-        hits = self._page(places.ranking, request, revision)
+        places, left_out = self._places(ranking, request, lexical_query, mode, revision)
+        places = lifted(places, lexical_query, self._documents.cards)
+        hits = page_of(places, request, lambda keys: self._cards(keys, revision))
         if request.groups:
             hits = self._with_copies(hits, ranking, lexical_query, revision)
-        if any(hit.relevance == "low" for hit in hits):
-            hits = lifted(hits, lexical_query, self._names([hit.key for hit in hits]))
         if request.explain:
             hits = self._explained(hits, lexical_query, signals, mode)
-        copies = len(self._index_sync.copies) if request.groups else 0
-        total = count_hits(places, request.min_score, lexical_query, signals, index, depth, copies)
+        if _depth(request, CANDIDATES) > CANDIDATES:  # deeper hits would change the total from page to page
+            first = request._replace(limit=1, offset=0, explain=False, order=None)
+            total = self._search(first, revision, []).total
+        else:
+            copies = len(self._index_sync.copies) if request.groups else 0
+            counted = Counted(places, left_out, lexical_query, signals, mode, depth, copies)
+            total = counted.total(request.min_score)
         documents = len(lexical_query.reader)
         return Results(request.query, mode, hits, warnings, revision, total, embedded, documents, lexical_query.prompt)
 
@@ -208,7 +213,7 @@ class SearchService:
 
     def _lexical_query(self, request: SearchRequest, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader
-        depth = _depth(request, CANDIDATES if only_words and not request.ranks_more else KEYWORD_CANDIDATES)
+        depth = _depth(request, KEYWORD_CANDIDATES)
         counts_all = only_words and not request.min_score and len(reader) < LARGE
         return LexicalQuery(reader, self._spelled(reader, request), depth, request.allowed, counts_all)
 
@@ -341,24 +346,18 @@ class SearchService:
             return list(keys)
         return best_named(keys, self._cards(keys, revision), name, self._verified_of(query, keys))
 
-    def _page(self, ranking: Ranking, request: SearchRequest, revision: int) -> list[Hit]:
-        """Return the hits of the requested page. Hits with equal scores are ordered by id, also across pages."""
-        count = ranking.count_at_least(request.min_score)
-        start, end = request.offset, min(request.offset + request.limit, count)
-        if start >= end:
-            return []
-        ties = ranking.with_ties(start, end)
-        cards = self._cards(ties.keys, revision)
-        ordered = sorted(
-            (score, cards[key][0], rank)
-            for rank, (key, score) in enumerate(zip(ties.keys, ties.negated_scores, strict=True), ties.first)
-            if key in cards
-        )
-        shown = ordered[start - ties.first : end - ties.first]
-        return [
-            Hit(key, cards[key][0], score, relevance, matched_by, cards[key][1])
-            for key, score, relevance, matched_by in ranking.at([rank for _, _, rank in shown])
-        ]
+    def browse(self, allowed: Filter, *, groups: bool) -> tuple[Keys, int]:
+        """Return the keys of the documents that pass a filter at the latest revision, ascending, and that revision.
+
+        With `groups`, only the oldest of near-copies is among them.
+        """
+        with self.in_flight:
+            revision = self._index_sync.sync()
+            keys = np.sort(self._index_sync.lexical.reader.keys(allowed))
+            if groups:
+                ranks = [rank for family in self._index_sync.copies.ranks(keys) for rank in family[1:]]
+                keys = np.delete(keys, ranks)
+        return keys, revision
 
     def _explained(self, hits: list[Hit], query: LexicalQuery, signals: Signals, mode: RanMode) -> list[Hit]:
         keys = [hit.key for hit in hits]
@@ -382,8 +381,8 @@ class SearchService:
 
 
 def _depth(request: SearchRequest, least: int) -> int:
-    """Return how many documents an index contributes to a page: at least `least`."""
-    return min(max(least, request.offset + request.limit), DEEPEST)
+    """Return how many documents an index contributes to a page: at least `least`. Another order needs all there are."""
+    return DEEPEST if request.order is not None else min(max(least, request.offset + request.limit), DEEPEST)
 
 
 def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) -> None:

@@ -2,41 +2,61 @@
 
 from typing import NamedTuple
 
-from search.fusion import Signals
+import numpy as np
+
+from search.fusion import Ranking, Signals, may_be_close
 from search.lexical.concurrent_query import LexicalQuery
-from search.places import Places
-from search.vectors.base import VectorIndex
+from search.modes import RanMode
 
 
 class Total(NamedTuple):
-    """The number of hits on all pages; with `is_floor`, at least as many. `keys` are those that were ranked."""
+    """The number of hits on all pages but weak ones; with `is_floor`, at least as many. `keys` are those ranked."""
 
     number: int
     is_floor: bool
     keys: list[int]
 
 
-def count_hits(
-    places: Places,
-    min_score: float,
-    query: LexicalQuery,
-    signals: Signals,
-    index: VectorIndex | None,
-    depth: int,
-    copies: int,
-) -> Total:
-    """Return how many places a search has. Each index contributed the best documents, up to its depth.
+class Counted(NamedTuple):
+    """A search whose hits are counted: its ranking, and how many copies of it have no place there (`left_out`).
 
-    Only a search by words alone counts what lies deeper, where up to `copies` documents may have no place of their own.
+    Each index contributed the best documents, the vectors `depth` of them. `copies` is the number of all copies.
     """
-    ranking, left_out = places
-    known = ranking.count_at_least(min_score)
-    keys = ranking.keys(known)
-    has_more_words = int((signals.bm25 > 0).sum()) >= query.limit
-    if index is None and signals.with_words is not None:
-        deeper = max(0, signals.with_words - known - left_out)
-        may_be_left_out = min(deeper, copies - left_out)
-        return Total(known + deeper - may_be_left_out, is_floor=may_be_left_out > 0, keys=keys)
-    # If fewer hits than the depth were ranked, the farthest of the nearest documents is no hit, and so are all others.
-    has_more_vectors = index is not None and len(ranking) + left_out >= depth
-    return Total(known, is_floor=has_more_words or has_more_vectors, keys=keys)
+
+    ranking: Ranking
+    left_out: int
+    query: LexicalQuery
+    signals: Signals
+    mode: RanMode
+    depth: int
+    copies: int
+
+    def total(self, min_score: float) -> Total:
+        """Return how many places the search has.
+
+        Only a search by words alone counts what lies deeper, where copies may have no place of their own.
+        """
+        known, words = self.ranking.count_at_least(min_score), self.signals.with_words
+        keys = self.ranking.all_keys()[:known][~self.ranking.is_weak[:known]]
+        if self.mode == "keyword" and words is not None:
+            deeper = max(0, words - known - self.left_out)
+            may_be_left_out = min(deeper, self.copies - self.left_out)
+            return Total(known + deeper - may_be_left_out, is_floor=may_be_left_out > 0, keys=keys.tolist())
+        return Total(len(keys), is_floor=self._may_have_more(known), keys=keys.tolist())
+
+    def _may_have_more(self, known: int) -> bool:
+        """Return whether a document that neither index contributed may be a hit that is not weak, of `known` ones.
+
+        It has at most the words of the last that words contributed, and is at most as near as the last of the vectors.
+        If fewer hits than the depth were ranked, the farthest of the nearest is no hit, and so are all others.
+        """
+        bm25, cosine = self.signals.bm25, self.signals.cosine
+        with_words = bm25[bm25 > 0]
+        has_more_words = len(with_words) >= self.query.limit
+        if self.mode == "keyword":
+            return has_more_words and known == len(self.ranking)
+        near = np.sort(cosine[~np.isnan(cosine)])[::-1][: self.depth]
+        if not has_more_words and len(self.ranking) + self.left_out < self.depth:
+            return False
+        words = float(with_words.min()) if has_more_words else 0.0
+        return may_be_close(words, float(near[-1]) if len(near) else 0.0, self.signals, self.mode)

@@ -4,13 +4,13 @@ import { pathOf } from "./api.js";
 import { BASE } from "./base.js";
 import { store } from "./store.js";
 
-const SINGLE = ["q", "source", "scope", "status", "risk", "author", "license", "sort", "view", "tab"];
+const SINGLE = ["q", "source", "scope", "status", "risk", "author", "license", "os", "agent", "sort", "view", "tab"];
 const SEVERAL = ["tag", "capability"];
 const ROOTS = ["/", "/dashboard", "/registry"];
 const SKILLS = "/skills/";
 
 /** What the address of a list without filters has. */
-export const CLEARED = { source: "", scope: "", status: "", risk: "", author: "", license: "", sort: "", tab: "", tag: [], capability: [] };
+export const CLEARED = { source: "", scope: "", status: "", risk: "", author: "", license: "", os: "", agent: "", sort: "", tab: "", tag: [], capability: [] };
 const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
 
 function plain(text) {
@@ -44,8 +44,8 @@ function read() {
 
 export const address = store(read());
 
-export const isFiltered = ({ source, scope, status, risk, author, license, tag, capability }) =>
-  Boolean(source || scope || status || risk || author || license || tag.length || capability.length);
+export const isFiltered = ({ source, scope, status, risk, author, license, os, agent, tag, capability }) =>
+  Boolean(source || scope || status || risk || author || license || os || agent || tag.length || capability.length);
 
 /** Return whether nothing is looked for yet. */
 export const isStart = (at) => !at.q && !at.skill && !at.view && !at.sort && !isFiltered(at) && !at.isUnknown;

@@ -3,7 +3,7 @@
 export const RISKS = ["none", "low", "waived", "medium", "high"];
 
 /** Return a function that says whether a card passes. The rules are those of the service's own search. */
-export function passing({ source, scope, status, risk, author, license, tag, capability }) {
+export function passing({ source, scope, status, risk, author, license, os, agent, tag, capability }) {
   const tags = tag.map((one) => one.toLowerCase());
   const capabilities = capability.map((one) => one.toLowerCase());
   const [wantedAuthor, wantedLicense] = [comparable(author), comparable(license)];
@@ -15,12 +15,17 @@ export function passing({ source, scope, status, risk, author, license, tag, cap
     (most < 0 || (card.findings !== null && RISKS.indexOf(card.findings) <= most)) &&
     (!wantedAuthor || comparable(card.author) === wantedAuthor) &&
     (!wantedLicense || comparable(card.license) === wantedLicense) &&
+    isFor(card.requires?.os, os) &&
+    isFor(card.agents, agent) &&
     holds(card.tags, tags) &&
     holds(card.capabilities, capabilities);
 }
 
 /** Return free text as filters compare it. */
 export const comparable = (text) => (text ?? "").trim().replaceAll(/\s+/g, " ").toLowerCase();
+
+/** Return whether a card is for a system or an agent: it says so, or it says nothing. */
+const isFor = (said, wanted) => !wanted.trim() || !said?.length || said.includes(comparable(wanted));
 
 function holds(labels, wanted) {
   if (wanted.length === 0) return true;
@@ -32,10 +37,10 @@ const KEPT = 40;
 
 const byCount = (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1);
 
-function most(cards, field) {
+function most(cards, values) {
   const counts = new Map();
   for (const card of cards) {
-    for (const label of card[field]) {
+    for (const label of values(card) ?? []) {
       const key = label.toLowerCase();
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
@@ -66,9 +71,10 @@ export function facets(cards) {
     if (card.findings in risks) risks[card.findings] += 1;
     if (card.installed) installed += 1;
   }
-  const values = { tag: most(cards, "tags"), capability: most(cards, "capabilities") };
+  const values = { tag: most(cards, ({ tags }) => tags), capability: most(cards, ({ capabilities }) => capabilities) };
   const spelled = { author: mostSpelled(cards, "author"), license: mostSpelled(cards, "license") };
-  return { ...values, ...spelled, risks, installed, total: cards.length };
+  const needs = { os: most(cards, ({ requires }) => requires?.os), agent: most(cards, ({ agents }) => agents) };
+  return { ...values, ...spelled, ...needs, risks, installed, total: cards.length };
 }
 
 const byName = (a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()) || compare(a.id, b.id);
@@ -104,7 +110,7 @@ function examples(cards) {
 
 /** Return what the start page shows of all cards. */
 export function overview(cards) {
-  const tags = most(cards, "tags").slice(0, TOPICS);
+  const tags = most(cards, ({ tags }) => tags).slice(0, TOPICS);
   const updated = latest(cards.filter(isUpdated), "updated_at");
   return { created: latest([...cards], "created_at"), updated, tags, examples: examples(cards), total: cards.length };
 }

@@ -93,8 +93,8 @@ function AttributeGroup({ name, field, address, counted }) {
   return html`<${ValueGroup} name=${name} chosen=${chosen} changes=${(values) => ({ [field]: values.at(-1) ?? "" })} counted=${counted} />`;
 }
 
-export function chosenFilters({ source, scope, status, risk, author, license, tag, capability }) {
-  return [source, scope, status, risk, author, license].filter(Boolean).length + tag.length + capability.length;
+export function chosenFilters({ source, scope, status, risk, author, license, os, agent, tag, capability }) {
+  return [source, scope, status, risk, author, license, os, agent].filter(Boolean).length + tag.length + capability.length;
 }
 
 const isWide = () => matchMedia("(min-width: 52rem)").matches;
@@ -114,6 +114,8 @@ export function Filters({ address, sources, results }) {
     <${LabelGroup} name="Capabilities" field="capability" address=${address} counted=${facets?.capability} />
     <${AttributeGroup} name="Author" field="author" address=${address} counted=${facets?.author} />
     <${AttributeGroup} name="License" field="license" address=${address} counted=${facets?.license} />
+    <${AttributeGroup} name="System" field="os" address=${address} counted=${facets?.os} />
+    <${AttributeGroup} name="Agent" field="agent" address=${address} counted=${facets?.agent} />
   </details>`;
 }
 

@@ -9,7 +9,7 @@ import { noteShown } from "./feedback.js";
 
 const PAGE = 20; // as many as are drawn in one short task, and as many as the service finds passages for at once
 
-function asked({ q, source, scope, status, risk, author, license, tag, capability }, offset) {
+function asked({ q, source, scope, status, risk, author, license, os, agent, tag, capability }, offset) {
   const filters = { tags: tag, capabilities: capability };
   if (source) filters.source = source;
   if (scope) filters.scope = scope;
@@ -17,6 +17,8 @@ function asked({ q, source, scope, status, risk, author, license, tag, capabilit
   if (risk) filters.max_risk = risk;
   if (author.trim()) filters.author = author;
   if (license.trim()) filters.license = license;
+  if (os.trim()) filters.os = os;
+  if (agent.trim()) filters.agent = agent;
   return { query: q, limit: PAGE, offset, filters, highlight: true, facets: offset === 0 };
 }
 
@@ -26,18 +28,19 @@ export const hasWeak = ({ mode }) => mode !== "keyword";
 export const isWeak = ({ relevance }) => relevance === "low";
 
 /** Return the service's counts in the form of those of the list. */
-function shaped({ sources, tags, capabilities, authors, licenses, risks, installed }) {
+function shaped({ sources, tags, capabilities, authors, licenses, systems, agents, risks, installed }) {
   const total = sources.reduce((sum, [, number]) => sum + number, 0);
-  const values = { tag: tags, capability: capabilities, author: authors, license: licenses };
+  const values = { tag: tags, capability: capabilities, author: authors, license: licenses, os: systems, agent: agents };
   return { ...values, source: new Map(sources), risks: Object.fromEntries(risks), installed, total, isCounted: true };
 }
 
 /** Return the values that the service has found, without their numbers: those count the weak matches too. */
 function uncounted(counted) {
-  const { sources, tags, capabilities, authors, licenses } = counted;
+  const { sources, tags, capabilities, authors, licenses, systems, agents } = counted;
   const bare = (pairs) => pairs.map(([value]) => [value, undefined]);
   const values = { tag: bare(tags), capability: bare(capabilities), author: bare(authors), license: bare(licenses) };
-  return { ...values, source: new Map(bare(sources)), isCounted: false };
+  const needs = { os: bare(systems), agent: bare(agents) };
+  return { ...values, ...needs, source: new Map(bare(sources)), isCounted: false };
 }
 
 /** Return the values of all close matches with their numbers, once the last of them is there. */
@@ -60,8 +63,8 @@ async function searched(address, offset, signal) {
 }
 
 async function listed(address, offset) {
-  const { source, scope, status, risk, author, license, tag, capability, sort } = address;
-  const page = await list({ source, scope, status, risk, author, license, tag, capability, sort }, offset, PAGE);
+  const { source, scope, status, risk, author, license, os, agent, tag, capability, sort } = address;
+  const page = await list({ source, scope, status, risk, author, license, os, agent, tag, capability, sort }, offset, PAGE);
   const hits = page.cards.map((skill) => ({ skill }));
   return { hits, total: page.total, facets: page.facets && { ...page.facets, isCounted: true }, warnings: [], isLast: offset + hits.length >= page.total };
 }
@@ -85,8 +88,8 @@ const NOTHING = { pages: [], offset: 0 };
 export function useResults(address, isAsked, turn) {
   const [results, setResults] = useState({ phase: "loading", ...NOTHING });
   const newest = useRef(null);
-  const { q, source, scope, status, risk, author, license, tag, capability, sort } = address;
-  const key = JSON.stringify([q.trim(), source, scope, status, risk, author, license, tag, capability, sort, turn]);
+  const { q, source, scope, status, risk, author, license, os, agent, tag, capability, sort } = address;
+  const key = JSON.stringify([q.trim(), source, scope, status, risk, author, license, os, agent, tag, capability, sort, turn]);
 
   async function ask(before, signal) {
     const question = { ...address, q: q.trim() };

@@ -31,6 +31,10 @@ _VECTORS_PER_WRITE = 64
 """Small, because an HNSW index makes each insert slow and other writers wait for the transaction."""
 
 
+_AT_ONCE = 5_000
+"""Cards that one statement reads. A database takes some ten thousands of parameters."""
+
+
 class CatalogDocuments:
     """`search.types.Documents` over the database: the interface between the catalog and search."""
 
@@ -195,6 +199,12 @@ class CatalogDocuments:
         """Return id and encoded card of each of these documents that exists."""
         sql = f"select key, id, card from documents where gone = 0 and key in ({_placeholders(keys)})"
         return {key: (skill_id, card.encode()) for key, skill_id, card in self._database.read(sql, keys)}
+
+    def each_card(self, keys: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Yield key and encoded card of each of any number of documents that exists."""
+        for start in range(0, len(keys), _AT_ONCE):
+            for key, (_, card) in self.cards(keys[start : start + _AT_ONCE]).items():
+                yield key, card
 
     def bodies(self, keys: Sequence[int]) -> dict[int, str]:
         """Return the body of each of these documents."""

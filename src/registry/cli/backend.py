@@ -8,7 +8,7 @@ from registry.errors import RegistryError
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
     from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
-    from registry.services.schemas import SearchBody
+    from registry.services.schemas import ListSort, SearchBody, SearchFilters
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished items and the total."""
@@ -36,6 +36,13 @@ class Needs(NamedTuple):
 
 CREATES = Needs(indexes=False, creates=True)
 """What commands need that add skills or sources, maybe the first ones."""
+
+
+class Wanted(NamedTuple):
+    """Which skills a list has, of all that a search can find, and in which order."""
+
+    filters: "SearchFilters"
+    sort: "ListSort | None"
 
 
 class CommandFailed(Exception):
@@ -67,8 +74,8 @@ class CommandBackend(Protocol):
         """Search for skills."""
         ...
 
-    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
-        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
+    def list_skills(self, limit: int | None, wanted: "Wanted | None" = None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
         ...
 
     def skill(self, skill_id: str) -> Data:

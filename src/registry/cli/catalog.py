@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import click
 import msgspec
@@ -11,11 +11,11 @@ from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Needs
 from registry.cli.help.settings_options import settings_options
 from registry.cli.search.explained import explained_tables
+from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.login_hits import with_login_hits
 from registry.cli.search.results import is_relevant, show_results
-from registry.domain.findings import RISKS
 from registry.runtime.data_dir import DataDirInUse, DataDirLock, running_server
-from registry.services.schemas import SearchBody, SearchFilters
+from registry.services.schemas import SearchBody, Sort
 from search.modes import Mode
 
 
@@ -29,12 +29,14 @@ from search.modes import Mode
     type=click.Choice(["auto", "hybrid", "semantic", "keyword"]),
     help="Rank by keywords, by meaning, or by both.",
 )
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only skills with all of these tags.")
-@click.option("--source", metavar="NAME", help="Only skills of this source; local: those of the skills directory.")
-@click.option("--author", metavar="NAME", help="Only skills of this author.")
-@click.option("--license", metavar="NAME", help="Only skills under this licence, such as MIT.")
-@click.option("--max-risk", type=click.Choice(RISKS), help="Only skills whose findings are at most this severe.")
-@click.option("--installed", is_flag=True, help="Only installed skills.")
+@filter_options
+@click.option(
+    "--sort",
+    default="relevance",
+    show_default=True,
+    type=click.Choice(get_args(Sort)),
+    help="Another order than the best first; it leaves out weak matches.",
+)
 @click.option("--weak", is_flag=True, help="Also show weak matches: those that any query finds.")
 @click.option("--no-group", is_flag=True, help="Give each near-copy of a skill a place of its own.")
 @click.option("--explain", is_flag=True, help="Show why each result has its rank.")
@@ -61,9 +63,15 @@ def search(
     """
     if not query.strip():
         command.stop("the query must be 1 character or more", command.WRONG_USAGE)
-    filters = _filters(flags)
+    filters = taken_filters(flags)
     body = SearchBody(
-        query=query, limit=limit, mode=cast(Mode, mode), filters=filters, explain=explain, group=not no_group
+        query=query,
+        limit=limit,
+        mode=cast(Mode, mode),
+        filters=filters,
+        explain=explain,
+        group=not no_group,
+        sort=flags.pop("sort"),
     )
     settings = command.load(dict(flags))
     is_local = bool(filters.installed or filters.source)
@@ -79,13 +87,6 @@ def search(
         show_results(results, weak=weak)
     if not any(map(is_relevant, results["skills"])):
         sys.exit(command.NO_RESULTS)
-
-
-def _filters(flags: dict[str, Any]) -> SearchFilters:
-    """Take the filters of a search out of the options, and return them. Exits if they are not valid."""
-    given = {name: flags.pop(name) for name in ("tags", "source", "author", "license", "max_risk", "installed")}
-    given = {name: list(value) if name == "tags" else value for name, value in given.items() if value}
-    return command.converted(given, SearchFilters)
 
 
 @click.command()

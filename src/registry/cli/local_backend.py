@@ -1,5 +1,6 @@
 """A catalog in a data directory that this process opens. This module loads the search engine."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from registry.auth.secret import WeakSecret
 from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
 from registry.cli import console
-from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Needs, Progress, failed
+from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Needs, Progress, Wanted, failed
 from registry.cli.credentials import user_access
 from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
@@ -64,8 +65,11 @@ class LocalBackend:
         answer: Data = self._result(lambda: search_skills(self.services, body).data)
         return answer
 
-    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
-        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
+    def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
+        if wanted is not None:
+            listed = self.services.lists.page(*wanted, limit or sys.maxsize, 0, group=False, facets=False)
+            return list(map(msgspec.json.decode, listed.cards)), listed.total
         cards: list[Data] = []
         last: Position | None = None
         while True:

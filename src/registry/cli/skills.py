@@ -3,18 +3,20 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 import click
 
 from registry.cli import command, console
-from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs
+from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs, Wanted
 from registry.cli.help.settings_options import settings_options
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.risk import place
+from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.results import show_list
 from registry.config.settings import Settings
+from registry.services.schemas import ListSort, SearchFilters
 
 _FACTS = (
     *("id", "name", "version", "description", "author", "license", "tags", "capabilities", "source", "installed"),
@@ -27,25 +29,33 @@ _FACTS = (
     "--limit",
     metavar="NUMBER",
     type=click.IntRange(1),
-    help="At most this many skills, the oldest first. Default: all.",
+    help="At most this many skills. Default: all.",
 )
+@filter_options
+@click.option("--sort", type=click.Choice(get_args(ListSort)), help="The order. Default: by id.")
 @command.json_option
 @command.server_option
 @command.global_option
 @settings_options(*command.SHARED_SETTINGS, "project.file")
-def list_all(limit: int | None, as_json: bool, server: str | None, **flags: Any) -> None:
+def list_all(limit: int | None, sort: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the installed skills. In a pipe, each is a line of tab-separated fields.
+
+    With filters or --sort, the list has all skills that a search can find, also those that sources only list, unless
+    --installed leaves them out.
 
     The fields are id, version, risk, source and description. With --json, each skill also has the folders of agents
     that have it too.
     """
+    filters = taken_filters(flags)
+    wanted = None if filters == SearchFilters() and sort is None else Wanted(filters, cast("ListSort | None", sort))
+    needs = Needs(indexes=wanted is not None)
     settings, is_global = command.load(dict(flags)), flags["is_global"]
     cards, total = command.with_backend(
-        flags, server, lambda backend: backend.list_skills(limit), Needs(indexes=False), reads=True
+        flags, server, lambda backend: backend.list_skills(limit, wanted), needs, reads=True
     )
     if server is None:
         cards = _with_agents(cards, settings, is_global=is_global)
-    answer = {"total": total, "skills": sorted(cards, key=lambda card: str(card["id"]))}
+    answer = {"total": total, "skills": cards if sort else sorted(cards, key=lambda card: str(card["id"]))}
     if as_json:
         console.show(answer, console.facts_table, as_json=True)
         return

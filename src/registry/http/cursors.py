@@ -53,10 +53,16 @@ def paged(
     request: Request[Any, Any, Any], services: Services, items: list[_Item], total: int, page: Page
 ) -> Response[Ok[list[_Item]]]:
     """Return a page of a list of `total` items, with the link to the next page unless it is the last."""
-    end = page.offset + len(items)
-    links = _next(request, services, "offset", str(end)) if items and end < total else {}
     answer = Ok(items, Pagination(total, page.limit, page.offset))
-    return tagged(request, answer, links)
+    return tagged(request, answer, next_by_offset(request, services, page, len(items), total))
+
+
+def next_by_offset(
+    request: Request[Any, Any, Any], services: Services, page: Page, count: int, total: int
+) -> dict[str, str]:
+    """Return the header with the link to the next page of a list, behind `count` items; none for the last page."""
+    end = page.offset + count
+    return _next(request, services, "offset", str(end)) if count and end < total else {}
 
 
 def _next(request: Request[Any, Any, Any], services: Services, name: str, value: str) -> dict[str, str]:

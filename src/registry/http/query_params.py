@@ -6,10 +6,11 @@ first checks the raw query against the declarations. Parameters that are not dec
 so.
 """
 
+import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 from urllib.parse import parse_qsl, quote
 
 from litestar import Request
@@ -25,6 +26,8 @@ from registry.parsing.strict_json import MAX_INTEGER
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
+
+_T = TypeVar("_T")
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
 _DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{1,16})?")
@@ -64,6 +67,8 @@ class _Declared(NamedTuple):
     base: type | None
     """Converts the text of a number or a boolean."""
     required: bool
+    repeats: bool
+    """Whether a query may have the parameter several times: its value is a list."""
 
 
 class StrictQueryParams:
@@ -114,11 +119,17 @@ def _report_ignored(scope: Any, names: Sequence[str]) -> None:
 
 def _checked(pairs: Sequence[tuple[str, str]], declared: Mapping[str, _Declared]) -> dict[str, Any]:
     counts = Counter(key for key, _ in pairs)
-    faults = [FieldError(key[:100], "is there more than once") for key, count in counts.items() if count > 1]
+    repeated = {name for name, rule in declared.items() if rule.repeats}
+    faults = [
+        FieldError(key[:100], "is there more than once")
+        for key, count in counts.items()
+        if count > 1 and key not in repeated
+    ]
     faults.extend(
         FieldError(name, "is required") for name, rule in declared.items() if rule.required and not counts[name]
     )
     values = {name: _value(text, declared[name]) for name, text in pairs if name in declared and counts[name] == 1}
+    values |= {name: [text for key, text in pairs if key == name] for name in repeated & counts.keys()}
     for name, value in values.items():
         faults.extend(_value_faults(name, value, declared[name]))
     if faults:
@@ -149,7 +160,7 @@ def _value(text: str, declared: _Declared) -> Any:
 def _value_faults(name: str, value: Any, declared: _Declared) -> Iterator[FieldError]:
     if value is None:
         yield FieldError(name, _MUST_BE[declared.base])
-    elif isinstance(value, str) and _FORBIDDEN.search(value):
+    elif any(_FORBIDDEN.search(text) for text in (value if isinstance(value, list) else [str(value)])):
         yield FieldError(name, "must not have control characters")
     else:
         yield from find_errors(value, declared.kind, name)
@@ -188,4 +199,44 @@ def _declared(field: FieldDefinition, rules: ParameterKwarg) -> _Declared:
     for note in [*notes, *([Meta(**bounds)] if bounds else [])]:
         kind = Annotated[kind, note]
     base = next((part for part in (field.annotation, *get_args(field.annotation)) if part in _MUST_BE), None)
-    return _Declared(kind, base, field.is_required and not field.is_optional)
+    return _Declared(kind, base, field.is_required and not field.is_optional, field.is_non_string_sequence)
+
+
+class Parameter(NamedTuple):
+    """A parameter of a query string that is declared elsewhere: its name there, its type, default and meaning."""
+
+    name: str
+    kind: Any
+    default: Any
+    description: str
+
+
+def dependency(parameters: Sequence[Parameter], make: Callable[[Mapping[str, Any]], _T]) -> Callable[..., _T]:
+    """Return a dependency that reads parameters and returns what `make` makes of those that are not the default.
+
+    So that one declaration serves query strings, bodies and commands.
+    """
+    names = {f"by_{parameter.name.replace('.', '_')}": parameter for parameter in parameters}
+
+    def read(**values: Any) -> _T:
+        given = {names[name].name: value for name, value in values.items() if value != names[name].default}
+        return make(given)
+
+    kinds = {name: _annotated(one) for name, one in names.items()}
+    made = inspect.signature(make).return_annotation
+    read.__annotations__ = {**kinds, "return": made}
+    read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what `inspect` reads
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=names[name].default, annotation=kind)
+            for name, kind in kinds.items()
+        ],
+        return_annotation=made,
+    )
+    return read
+
+
+def _annotated(parameter: Parameter) -> Any:
+    """Return the type of a parameter as Litestar takes it: it cannot copy rules that are notes of msgspec."""
+    kind, *notes = get_args(parameter.kind) if get_origin(parameter.kind) is Annotated else (parameter.kind,)
+    bounds = {name: value for note in notes for name in _BOUNDS if (value := getattr(note, name)) is not None}
+    return Annotated[kind, QueryParameter(name=parameter.name, description=parameter.description, **bounds)]

@@ -1,6 +1,7 @@
 """The composition root: builds every part of the service once from the settings."""
 
 import asyncio
+import functools
 import gc
 import logging
 import threading
@@ -39,6 +40,7 @@ from registry.runtime.stored_jobs import count_jobs
 from registry.services.damage_watch import damage_watch
 from registry.services.feedback import Feedback
 from registry.services.installing import build_installing
+from registry.services.listing import CatalogLists
 from registry.services.names import SkillNames
 from registry.services.outage_watch import outage_watch
 from registry.services.registry_profile import RegistryProfile
@@ -224,6 +226,11 @@ class Services:
         if self._publishing is None:
             raise RuntimeError("packages are published in registry mode only")
         return self._publishing
+
+    @functools.cached_property
+    def lists(self) -> CatalogLists:
+        """Lists of all skills that search can find."""
+        return CatalogLists(self.documents, self.engine.search.browse)
 
     def is_published(self, skill_id: str) -> bool:
         """Return whether this service publishes and has published a version of this skill."""

@@ -27,7 +27,7 @@ class _Values(msgspec.Struct):
 
 def count_facets(documents: CatalogDocuments, keys: Sequence[int]) -> Facets:
     """Return how many of these skills have each value, as filters compare it."""
-    cards = [msgspec.json.decode(card, type=_Values) for _, card in documents.cards(keys).values()]
+    cards = [msgspec.json.decode(card, type=_Values) for _, card in documents.each_card(keys)]
     return Facets(
         sources=_most(card.source for card in cards),
         tags=_most(tag for card in cards for tag in {tag.casefold() for tag in card.tags}),

@@ -1,6 +1,7 @@
 """Request and response bodies of search, resolve and status. Servers and clients share them, so imports stay light."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,21 +39,17 @@ LeftOutReason = Literal["id_not_allowed", "name_differs"]
 ContentDetail = Literal["none", "preview", "full"]
 
 
-class SearchFilters(msgspec.Struct, kw_only=True):
-    """Which skills a search admits: those with all tags and capabilities and every other value given.
+class FilterValues(msgspec.Struct, kw_only=True):
+    """Values of skills. Each list but `tags` and `capabilities` has alternatives; an empty list says nothing.
 
-    Of a list of sources, scopes, authors or licences, a skill has any; an empty list admits every skill. `author` and
-    `license` are compared without differences of case and white space.
-
-    `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
-
-    `os` and `agent` admit skills that are for this operating system or agent, and those that do not say.
-    `model_invocation` admits only skills that agents may choose by themselves, or only those that persons choose. An
-    installed skill whose version was revoked is none for agents.
+    `author` and `license` are compared without differences of case and white space, `os` and `agent` by the usual names
+    of systems and agents (`macos` is `darwin`).
     """
 
     tags: list[Label] = msgspec.field(default_factory=list)
+    any_tags: list[Label] = msgspec.field(default_factory=list)
     capabilities: list[Label] = msgspec.field(default_factory=list)
+    any_capabilities: list[Label] = msgspec.field(default_factory=list)
     source: Label | list[Label] | None = None
     scope: Label | list[Label] | None = None
     author: Attribute | list[Attribute] | None = None
@@ -60,15 +57,64 @@ class SearchFilters(msgspec.Struct, kw_only=True):
     installed: bool | None = None
     enabled: bool | None = None
     max_risk: Risk | None = None
-    os: Label | None = None
-    agent: Label | None = None
+    os: Label | list[Label] | None = None
+    agent: Label | list[Label] | None = None
     model_invocation: bool | None = None
+
+
+class SearchFilters(FilterValues, kw_only=True):
+    """Which skills a search or a list admits: those with all `tags` and `capabilities` and every other value given.
+
+    Of `any_tags`, `any_capabilities` and of a list of other values, a skill has at least one. It has none of the values
+    in `not`: there, each of several tags excludes a skill.
+
+    `max_risk` admits skills with findings up to this risk. It does not admit skills that have not been scanned.
+
+    `os` and `agent` admit skills that are for this operating system or agent, and those that do not say; in `not`, they
+    exclude only those that say so. `model_invocation` admits only skills that agents may choose by themselves, or only
+    those that persons choose. An installed skill whose version was revoked is none for agents.
+    """
+
+    not_: FilterValues | None = msgspec.field(default=None, name="not")
+
+
+FILTERS: Mapping[str, str] = MappingProxyType(
+    {
+        "tags": "All of these tags",
+        "any_tags": "Any of these tags",
+        "capabilities": "All of these capabilities",
+        "any_capabilities": "Any of these capabilities",
+        "source": "A source; local: the skills directory",
+        "scope": "A scope of published skills",
+        "author": "An author",
+        "license": "A licence, such as MIT",
+        "installed": "Installed, or not",
+        "enabled": "Enabled, or not",
+        "max_risk": "Findings at most this severe",
+        "os": "An operating system: skills for it, and those that do not say",
+        "agent": "An agent: skills for it, and those that do not say",
+        "model_invocation": "Chosen by agents, or only by persons",
+    }
+)
+"""What each field of `FilterValues` means, for query strings and options of the command."""
+
+ListSort = Literal["name", "updated", "created", "risk"]
+"""An order of skills: by name, the last change or the newest first, or the gravest risk first."""
+
+Sort = Literal["relevance", ListSort]
 
 
 def _trimmed(value: Any, *names: str) -> Any:
     if isinstance(value, dict):
         return value | {name: _trimmed_texts(value[name]) for name in names if name in value}
     return value
+
+
+def _with_trimmed_filters(value: Any) -> Any:
+    if not (isinstance(value, dict) and isinstance(filters := value.get("filters"), dict)):
+        return value
+    parts = {"not": _trimmed(filters["not"], "author", "license")} if "not" in filters else {}
+    return value | {"filters": _trimmed(filters | parts, "author", "license")}
 
 
 def _trimmed_texts(value: Any) -> Any:
@@ -96,7 +142,10 @@ SEARCH_LIMIT = 10
 
 
 class SearchBody(_Lenient, kw_only=True):
-    """The body of a search."""
+    """The body of a search.
+
+    Without `weak`, skills of low relevance are left out; so they are in another order than that of relevance.
+    """
 
     query: Query
     limit: Limit = SEARCH_LIMIT
@@ -109,13 +158,13 @@ class SearchBody(_Lenient, kw_only=True):
     highlight: bool = False
     facets: bool = False
     group: bool = True
+    weak: bool = True
+    sort: Sort = "relevance"
 
     @staticmethod
     def prepared(value: Any) -> Any:
         """Return decoded JSON with the query and the texts of filters trimmed, before the rules are applied."""
-        if isinstance(value, dict) and "filters" in value:
-            value = value | {"filters": _trimmed(value["filters"], "author", "license")}
-        return _trimmed(value, "query")
+        return _trimmed(_with_trimmed_filters(value), "query")
 
 
 class Grouped(msgspec.Struct, kw_only=True):
@@ -143,7 +192,10 @@ class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Facets(msgspec.Struct, kw_only=True):
-    """How many of the ranked hits, of all pages, have each value: most first, at most 40 of each kind."""
+    """How many of the skills that `total` counts have each value: most first, at most 40 of each kind.
+
+    Of more than were ranked (`total_is_floor`, or words alone), those that were ranked.
+    """
 
     sources: list[tuple[str, int]]
     tags: list[tuple[str, int]]
@@ -159,7 +211,8 @@ class Facets(msgspec.Struct, kw_only=True):
 class SearchData(msgspec.Struct, kw_only=True):
     """The result of a search. `mode` is what ran, `limit` what was used; `count` is the number of skills here.
 
-    `total` is the number of skills on all pages; with `total_is_floor`, at least as many.
+    `total` is the number of skills on all pages but weak ones, which any query finds, whatever the page is; with
+    `total_is_floor`, there are at least as many.
     `search_id` names the search in feedback; it is missing where the service does not learn from use. `corrections` are
     missing where every word was searched as it is written.
     """
@@ -186,11 +239,12 @@ class ResolveBody(_Lenient, kw_only=True):
     content: ContentDetail = "none"
     explain: bool = False
     group: bool = True
+    filters: SearchFilters | None = None
 
     @staticmethod
     def prepared(value: Any) -> Any:
-        """Return decoded JSON with the prompt trimmed, before the rules are applied."""
-        return _trimmed(value, "prompt")
+        """Return decoded JSON with the prompt and the texts of filters trimmed, before the rules are applied."""
+        return _trimmed(_with_trimmed_filters(value), "prompt")
 
 
 class ResolvedSkill(msgspec.Struct, kw_only=True, omit_defaults=True):

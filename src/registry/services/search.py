@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry.catalog.dependents import dependencies_of
-from registry.catalog.document_rows import ANY, ONLY_BY_PERSONS, REVOKED, attribute_labels
-from registry.catalog.installs import SHADOWED
 from registry.catalog.locations import Location, locations
 from registry.domain.api import API
 from registry.domain.file_names import printable_name
-from registry.domain.findings import RISKS, Risk
+from registry.domain.findings import Risk
 from registry.domain.source_entry import REGISTRY
 from registry.errors import service_unavailable
 from registry.services.completeness import EMPTY, STARTING
 from registry.services.container import Services
 from registry.services.facets import count_facets
+from registry.services.filters import allowed
 from registry.services.hit_texts import find_texts, left_out
+from registry.services.listing import in_order
 from registry.services.schemas import (
     FoundSkill,
     Grouped,
@@ -34,12 +34,10 @@ from registry.services.schemas import (
     SearchFilters,
 )
 from registry.services.snippets import find_snippets
-from registry.skill_folder.runtime_needs import agent_name, system_name
 from search.corrections import Correction
 from search.explanation import Explanation
 from search.prompt.reading import left_out_notes
 from search.requests import Hit, Results, SearchRequest, SemanticUnavailable
-from search.types import Filter
 
 MAX_LIMIT = 100
 """The most skills of one answer; a greater limit counts as this one."""
@@ -49,8 +47,6 @@ _HIGHLIGHTED_AT_ONCE = 20
 
 _COPIES_IN_SEARCH_ID = 100
 
-DISABLED = "enabled:false"
-
 
 class _CardStart(msgspec.Struct):
     name: str
@@ -58,51 +54,24 @@ class _CardStart(msgspec.Struct):
     findings: Risk | None = None
 
 
-def _search_request(body: SearchBody) -> SearchRequest:
+def _search_request(services: Services, body: SearchBody) -> SearchRequest:
     """Return the engine's form of a request."""
-    allowed = _allowed(body.filters or SearchFilters())
-    limit = _used_limit(body)
     return SearchRequest(
         body.query,
-        limit,
+        _used_limit(body),
         body.offset,
         body.mode,
-        allowed,
+        allowed(body.filters or SearchFilters()),
         body.min_score,
         body.explain,
-        ranks_more=body.facets,
-        groups=body.group,
+        body.group,
+        body.weak,
+        partial(in_order, services.documents, body.sort) if body.sort != "relevance" else None,
     )
 
 
 def _used_limit(body: SearchBody) -> int:
     return min(body.limit, MAX_LIMIT)
-
-
-def _allowed(filters: SearchFilters) -> Filter:
-    groups: list[tuple[str, ...]] = [(f"tag:{tag.casefold()}",) for tag in filters.tags]
-    groups += [(f"capability:{capability.casefold()}",) for capability in filters.capabilities]
-    for name in ("source", "scope", "installed", "enabled"):
-        value = getattr(filters, name)
-        groups.append(tuple(f"{name}:{str(one).lower() if isinstance(one, bool) else one}" for one in _each(value)))
-    groups.append(tuple(label for one in _each(filters.author) for label in attribute_labels(one, None)))
-    groups.append(tuple(label for one in _each(filters.license) for label in attribute_labels(None, one)))
-    if filters.max_risk is not None:
-        groups.append(tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(filters.max_risk) + 1]))
-    if filters.os is not None:
-        groups.append((f"os:{system_name(filters.os)}", f"os:{ANY}"))
-    if filters.agent is not None:
-        groups.append((f"agent:{agent_name(filters.agent)}", f"agent:{ANY}"))
-    if filters.model_invocation is False:
-        groups.append((ONLY_BY_PERSONS,))
-    left_out = (SHADOWED,) if filters.enabled is False else (DISABLED, SHADOWED)
-    for_agents = (ONLY_BY_PERSONS, REVOKED) if filters.model_invocation else ()
-    return Filter(tuple(filter(None, groups)), (*left_out, *for_agents))
-
-
-def _each(value: Any) -> Sequence[Any]:
-    """Return the values of a filter: one, a list, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 _Found = TypeVar("_Found")
@@ -147,19 +116,20 @@ ResolveOutcome = Outcome[ResolveData]
 def search_skills(services: Services, body: SearchBody) -> SearchOutcome:
     """Search. Raises SERVICE_UNAVAILABLE where semantic search is required and cannot run."""
     started = time.perf_counter()
-    return _outcome(services, body, _search(services, _search_request(body)), started)
+    return _outcome(services, body, _search(services, _search_request(services, body)), started)
 
 
 def search_task(services: Services, body: SearchBody) -> SearchTask[SearchOutcome]:
     """Return `search_skills` as a task."""
-    request = _search_request(body)
+    request = _search_request(services, body)
     waits = partial(services.engine.search.waits_for_others, request)
     at_once = partial(_search_at_once, services, body, request)
     return SearchTask(waits, at_once, partial(search_skills, services, body))
 
 
 def _search_at_once(services: Services, body: SearchBody, request: SearchRequest) -> SearchOutcome | None:
-    if body.facets or body.content == "full" or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
+    is_slow = body.facets or body.content == "full" or request.order is not None
+    if is_slow or (body.highlight and body.limit > _HIGHLIGHTED_AT_ONCE):
         return None
     started = time.perf_counter()
     results = _search_nowait(services, request)
@@ -255,12 +225,12 @@ def _holds_at(services: Services, results: Results) -> int | None:
 
 def resolve_skills(services: Services, body: ResolveBody) -> ResolveOutcome:
     """Search for an agent, and return what it needs to load each skill. Raises SERVICE_UNAVAILABLE."""
-    return _resolved(services, body, _search(services, _resolve_request(body)))
+    return _resolved(services, body, _search(services, _resolve_request(services, body)))
 
 
 def resolve_task(services: Services, body: ResolveBody) -> SearchTask[ResolveOutcome]:
     """Return `resolve_skills` as a task."""
-    request = _resolve_request(body)
+    request = _resolve_request(services, body)
     waits = partial(services.engine.search.waits_for_others, request)
     at_once = partial(_resolve_at_once, services, body, request)
     return SearchTask(waits, at_once, partial(resolve_skills, services, body))
@@ -319,13 +289,12 @@ def _locate(services: Services, skill: ResolvedSkill, place: Location) -> None:
         skill.download_url = place.listed.download_url
 
 
-def _resolve_request(body: ResolveBody) -> SearchRequest:
+def _resolve_request(services: Services, body: ResolveBody) -> SearchRequest:
     """Return the engine's form of an agent's request."""
-    chosen_by_agents = SearchFilters(model_invocation=True)
+    filters = msgspec.structs.replace(body.filters or SearchFilters(), model_invocation=True)
     return _search_request(
-        SearchBody(
-            query=body.prompt, limit=body.limit, explain=body.explain, filters=chosen_by_agents, group=body.group
-        )
+        services,
+        SearchBody(query=body.prompt, limit=body.limit, explain=body.explain, filters=filters, group=body.group),
     )
 
 

@@ -21,6 +21,9 @@ _QUERY = tantivy.Query
 _MAX_LABELLED = 50
 """How many documents with an excluded label a search drops after it. With more, the deeper search would take longer."""
 
+_MAX_LABELS = 32
+"""How many sets of excluded labels are remembered with their documents."""
+
 _MAX_WITH_IDENTIFIER = 50
 """An identifier that more documents have says no more than its words."""
 
@@ -42,7 +45,7 @@ class DiskReader:
         self.document_count = searcher.num_docs
         """The number of documents, including the one that stores the state of the index."""
         self._labelled: dict[tuple[str, ...], Keys | None] = {}
-        """The keys with any of some labels. There are as many entries as kinds of searches: two."""
+        """The keys with any of some labels, which nearly all searches exclude."""
         self._frequencies: dict[tuple[str, str], int] = {}
 
     @functools.cached_property
@@ -58,6 +61,8 @@ class DiskReader:
     def keys_labelled(self, labels: tuple[str, ...]) -> Keys | None:
         """Return the keys of the documents with any of the labels; None if they are many."""
         if labels not in self._labelled:
+            if len(self._labelled) >= _MAX_LABELS:
+                self._labelled = {}
             many = sum(self.document_frequency("labels", label) for label in labels) > _MAX_LABELLED
             each = () if many else map(self._keys_with_label, labels)
             self._labelled[labels] = None if many else np.concatenate([_NO_KEYS, *each])

@@ -15,6 +15,7 @@ from registry.http.query_params import QueryRules
 from registry.http.routes.search import search_body
 from registry.server.app import create_app
 from registry.services.container import Services
+from registry.services.schemas import FilterValues
 from support import asgi
 from support.embedding_server import EmbeddingServer
 from support.routes import application
@@ -215,10 +216,12 @@ def test_a_search_that_was_let_in_is_counted_once(tmp_path: Path, method: str, p
 
 
 VALUES = {"limit": 7, "offset": 3, "mode": "keyword", "content": "full", "explain": True, "highlight": True} | {
-    "tags": "pdf", "capabilities": "read", "source": "local", "scope": "acme",
-    "installed": True, "enabled": False, "max_risk": "low", "author": "Ann", "license": "MIT",
-    "group": False, "os": "linux", "agent": "codex", "model_invocation": True,
+    "tags": ["pdf"], "capabilities": ["read"], "source": ["local"], "scope": ["acme"], "any_tags": ["pdf,ocr"],
+    "installed": True, "enabled": False, "max_risk": "low", "author": ["Ann"], "license": ["MIT", "Apache-2.0"],
+    "group": False, "os": ["linux"], "agent": ["codex"], "model_invocation": True, "any_capabilities": ["read"],
+    "sort": "name", "weak": False, "facets": True, "min_score": 0.5,
 }  # fmt: skip
+VALUES |= {f"not.{name}": VALUES[name] for name in FilterValues.__struct_fields__}
 
 
 def test_every_parameter_of_a_query_string_counts(tmp_path: Path) -> None:

@@ -3,14 +3,15 @@
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
-from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Progress
+from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Progress, Wanted
 from registry.cli.remote import answers
 from registry.cli.remote.client import RegistryClient, failure_of
 from registry.cli.remote.relay import relayed
+from registry.cli.search.filters import as_parameters
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
 from registry.domain.api import API
@@ -50,9 +51,12 @@ class RemoteBackend:
         remember_search(self._settings, self._client.base, answer)
         return answer
 
-    def list_skills(self, limit: int | None) -> tuple[list[Data], int]:
-        """Return the cards of the catalog's own skills, at most `limit`, and the number of all."""
-        return self._client.pages(answers.Card, f"{API}/skills", limit, _PAGE)
+    def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:
+        """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
+        chosen = [] if wanted is None else [*as_parameters(wanted.filters)]
+        if wanted is not None and wanted.sort is not None:
+            chosen.append(("sort", wanted.sort))
+        return self._client.pages(answers.Card, f"{API}/skills", limit, _PAGE, urlencode(chosen))
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""

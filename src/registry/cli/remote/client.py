@@ -132,8 +132,10 @@ class RegistryClient:
         except CommandFailed:  # it answers
             pass
 
-    def pages(self, kind: Any, path: str, limit: int | None, page: int) -> tuple[list[Any], int]:
+    def pages(self, kind: Any, path: str, limit: int | None, page: int, chosen: str = "") -> tuple[list[Any], int]:
         """Return the items of a list, at most `limit`, from pages of `page` items, and how many there are.
+
+        `chosen` are more parameters of the query string.
 
         It ends at the number of items that the first page names, and at a size.
         """
@@ -141,7 +143,8 @@ class RegistryClient:
         total, wanted, size = 0, limit, 0
         while wanted is None or len(items) < wanted:
             count = page if wanted is None else min(page, wanted - len(items))
-            content = self._send("GET", f"{path}?limit={count}&offset={len(items)}", timeout=self._limits.seconds)
+            query = "&".join(filter(None, (f"limit={count}&offset={len(items)}", chosen)))
+            content = self._send("GET", f"{path}?{query}", timeout=self._limits.seconds)
             answer = self.checked(self._read(content), Page)
             if not items:
                 total = answer["pagination"]["total"]

@@ -1,25 +1,24 @@
 """Search for people and for agents."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, QueryParameter
 
-from registry.domain.findings import Risk
-from registry.domain.models import split_labels
 from registry.http import response_cache
 from registry.http.envelope import Ok
-from registry.http.query_params import Limit, Offset, Page, page
+from registry.http.query_params import Limit, Offset, Page, Parameter, dependency, page
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.services.container import Services
 from registry.services.schemas import (
+    FILTERS,
     SEARCH_LIMIT,
-    ContentDetail,
+    FilterValues,
     ResolveBody,
     ResolveData,
     SearchBody,
@@ -32,7 +31,6 @@ from registry.services.search import (
     resolve_task,
     search_task,
 )
-from search.modes import Mode
 
 
 def search_page(limit: Limit = SEARCH_LIMIT, offset: Offset = 0) -> Page:
@@ -40,102 +38,79 @@ def search_page(limit: Limit = SEARCH_LIMIT, offset: Offset = 0) -> Page:
     return page(limit, offset)
 
 
-Labels = Annotated[str, QueryParameter(max_length=2000, description="All of these, with commas between them")]
-_ONLY = "Only skills with this value"
-_OR_ANY = "Only skills for this one, and those that do not say"
-Choice = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not")]
+def filters_of(values: Mapping[str, Any]) -> SearchFilters:
+    """Return the filters that the parameters of a query string are: `not.author` is `author` in `not`."""
+    wanted: dict[str, Any] = {}
+    unwanted: dict[str, Any] = {}
+    for name, value in values.items():
+        kind, _, field = name.rpartition(".")
+        given = _several(value, split=field in _LABELS) if isinstance(value, list) else value
+        if given not in (None, []):
+            (unwanted if kind else wanted)[field] = given
+    return SearchFilters(**wanted, not_=FilterValues(**unwanted) if unwanted else None)
 
 
-class Attributes(NamedTuple):
-    """What filters by who wrote a skill, under which licence, and where it runs."""
-
-    author: str | None
-    license: str | None
-    os: str | None
-    agent: str | None
-    model_invocation: bool | None
+def _several(texts: Sequence[str], *, split: bool) -> list[str]:
+    """Return the values of a parameter, with `split` also those between commas."""
+    each = (one for text in texts for one in (text.split(",") if split else [text]))
+    return list(dict.fromkeys(one.strip() for one in each if one.strip()))
 
 
-def attributes(
-    author: Annotated[str, QueryParameter(max_length=200, description=_ONLY)] = "",
-    licence: Annotated[str, QueryParameter(name="license", max_length=200, description=_ONLY)] = "",
-    system: Annotated[str, QueryParameter(name="os", max_length=100, description=_OR_ANY)] = "",
-    agent: Annotated[str, QueryParameter(max_length=100, description=_OR_ANY)] = "",
-    model_invocation: Choice = None,
-) -> Attributes:
-    """Return the filters by these attributes in a query string, as a dependency."""
-    author, licence, system, agent = (text.strip() for text in (author, licence, system, agent))
-    return Attributes(author or None, licence or None, system or None, agent or None, model_invocation)
+_LABELS = frozenset({"tags", "any_tags", "capabilities", "any_capabilities"})
+_TEXTS = list[str] | None
 
 
-def filters(
-    attributes: NamedDependency[Attributes],
-    tags: Labels = "",
-    capabilities: Labels = "",
-    source: Annotated[str, QueryParameter(max_length=100, description=_ONLY)] = "",
-    in_scope: Annotated[str, QueryParameter(name="scope", max_length=100, description=_ONLY)] = "",
-    installed: Choice = None,
-    enabled: Choice = None,
-    max_risk: Annotated[Risk | None, QueryParameter(description="Only skills with findings no graver")] = None,
-) -> SearchFilters:
-    """Return the search filters of a query string, as a dependency."""
-    return SearchFilters(
-        tags=split_labels(tags),
-        capabilities=split_labels(capabilities),
-        source=source or None,
-        scope=in_scope or None,
-        author=attributes.author,
-        license=attributes.license,
-        installed=installed,
-        enabled=enabled,
-        max_risk=max_risk,
-        os=attributes.os,
-        agent=attributes.agent,
-        model_invocation=attributes.model_invocation,
-    )
+def _filter_parameters() -> Iterator[Parameter]:
+    for field in msgspec.structs.fields(FilterValues):
+        is_text = field.name not in ("installed", "enabled", "max_risk", "model_invocation")
+        kind: Any = _TEXTS if is_text else field.type
+        several = "; with commas between them, or repeated" if field.name in _LABELS else "; repeated: any of them"
+        about = f"{FILTERS[field.name]}{several if is_text else ''}"
+        yield Parameter(field.name, kind, None, about)
+        yield Parameter(f"not.{field.name}", kind, None, f"Without: {about[:1].lower()}{about[1:]}")
 
 
-class Shown(msgspec.Struct):
-    """What a search adds to each hit."""
+filters = dependency([*_filter_parameters()], filters_of)
+"""The filters of a query string, as a dependency."""
 
-    content: ContentDetail
-    explain: bool
-    highlight: bool
-    group: bool
-
-
-def shown(
-    content: Annotated[ContentDetail, QueryParameter(description="How much of each skill's text to add")] = "none",
-    explain: Annotated[bool, QueryParameter(description="Add to each hit why it has its rank")] = False,
-    highlight: Annotated[bool, QueryParameter(description="Add to each hit the passage that matched")] = False,
-    group: Annotated[bool, QueryParameter(description="Give near-copies one place")] = True,
-) -> Shown:
-    """Return what a query string wants to see of each hit, as a dependency."""
-    return Shown(content, explain, highlight, group)
-
-
-_FILTER_PARAMETERS = MappingProxyType(
-    {name: name for name in ("tags", "capabilities", "source", "installed", "enabled", "max_risk")}
-    | {"scope": "in_scope"}
+_OPTIONS = MappingProxyType(
+    {
+        "mode": "Rank by words, by meaning, or both",
+        "min_score": "Only skills with at least this score",
+        "content": "How much of each skill's text to add",
+        "explain": "Add to each skill why it has its rank",
+        "highlight": "Add to each skill the passage that matched",
+        "facets": "Count the values of all skills that are not weak",
+        "group": "Give near-copies one place",
+        "weak": "Also skills of low relevance",
+        "sort": "The order; another one than relevance leaves out weak skills",
+    }
 )
-"""The parameter of `filters` for each name in a query string."""
+"""The fields of `SearchBody` that a query string has too."""
 
-_ATTRIBUTE_PARAMETERS = MappingProxyType(
-    {name: name for name in ("author", "agent", "model_invocation")} | {"license": "licence", "os": "system"}
-)
-"""The same for `attributes`."""
+
+def _options_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(values)
+
+
+_DECLARED = {field.name: field for field in msgspec.structs.fields(SearchBody)}
+_OPTION_PARAMETERS = [
+    Parameter(name, _DECLARED[name].type, _DECLARED[name].default, about) for name, about in _OPTIONS.items()
+]
+options = dependency(_OPTION_PARAMETERS, _options_of)
+"""What a query string wants besides, as a dependency: fields of `SearchBody`."""
 
 
 def search_body(values: Mapping[str, Any]) -> SearchBody:
     """Return the search that the values of a valid query string ask for, as `search_by_query` makes it."""
+    shown = search_page(**{name: values[name] for name in ("limit", "offset") if name in values})
+    chosen = {name: value for name, value in values.items() if name in _OPTIONS}
+    names = {name: value for name, value in values.items() if name.rpartition(".")[2] in FILTERS}
+    return _body(values["q"], shown, filters_of(names), chosen)
 
-    def given(names: Mapping[str, str]) -> dict[str, Any]:
-        return {parameter: values[name] for name, parameter in names.items() if name in values}
 
-    shown = search_page(**given({"limit": "limit", "offset": "offset"}))
-    chosen = given({name: name for name in ("mode", "content", "explain", "highlight", "group")})
-    wanted = filters(attributes(**given(_ATTRIBUTE_PARAMETERS)), **given(_FILTER_PARAMETERS))
-    return SearchBody(query=values["q"].strip(), limit=shown.limit, offset=shown.offset, filters=wanted, **chosen)
+def _body(query: str, page: Page, filters: SearchFilters, chosen: Mapping[str, Any]) -> SearchBody:
+    return SearchBody(query=query.strip(), limit=page.limit, offset=page.offset, filters=filters, **chosen)
 
 
 async def _search(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> Ok[SearchData]:
@@ -186,10 +161,9 @@ async def resolve(
     responses=ERRORS,
     role="user",
     dependencies={
-        "attributes": Provide(attributes, sync_to_thread=False),
         "filters": Provide(filters, sync_to_thread=False),
         "page": Provide(search_page, sync_to_thread=False),
-        "shown": Provide(shown, sync_to_thread=False),
+        "options": Provide(options, sync_to_thread=False),
     },
 )
 async def search_by_query(
@@ -197,23 +171,11 @@ async def search_by_query(
     services: ReadyServices,
     page: ListPage,
     filters: NamedDependency[SearchFilters],
-    shown: NamedDependency[Shown],
+    options: NamedDependency[dict[str, Any]],
     q: Annotated[str, QueryParameter(pattern=r"\S", description="What to look for")],
-    mode: Annotated[Mode, QueryParameter(description="Rank by words, by meaning, or both")] = "auto",
 ) -> Ok[SearchData]:
     """Find the skills that fit a query, best first."""
-    body = SearchBody(
-        query=q.strip(),
-        limit=page.limit,
-        offset=page.offset,
-        mode=mode,
-        content=shown.content,
-        filters=filters,
-        explain=shown.explain,
-        highlight=shown.highlight,
-        group=shown.group,
-    )
-    return await _search(request, services, body)
+    return await _search(request, services, _body(q, page, filters, options))
 
 
 SEARCH = [search, search_by_query, resolve]

@@ -1,44 +1,86 @@
 """Skills: list, read, create, update, delete."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from litestar import Request, Response, delete, get, post, put
+from litestar.di import NamedDependency, Provide
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import UNSET, UnsetType
 
 from registry.catalog.dependents import Dependent, list_dependents
 from registry.catalog.listing import list_cards
 from registry.domain.api import API
 from registry.domain.models import Card, Skill, SkillChanges
+from registry.errors import FieldError, validation_error
 from registry.http.conditional_requests import if_match, not_modified, tagged
-from registry.http.cursors import Cursor, next_page, position_at
+from registry.http.cursors import Cursor, next_by_offset, next_page, position_at
 from registry.http.envelope import Ok, Pagination
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import ERRORS, Deleted, ListPage, OptionalBody, ReadyServices, each, skill_id
+from registry.http.routes.search import filters
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
 from registry.services.install_jobs import InstallJob
+from registry.services.schemas import Facets, ListSort, SearchFilters
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
 
 
-@get("/skills", tags=["skills"], responses=ERRORS, role="user")
+class Cards(msgspec.Struct, kw_only=True):
+    """The envelope of a list of skills. `facets` are there if they were asked for."""
+
+    data: list[Card]
+    pagination: Pagination
+    facets: Facets | UnsetType = UNSET
+    success: Literal[True] = True
+
+
+@get(
+    "/skills",
+    tags=["skills"],
+    responses=ERRORS,
+    role="user",
+    dependencies={"filters": Provide(filters, sync_to_thread=False)},
+)
 @ORDINARY_POOL.handler
 def list_skills(
     request: Request[Any, Any, Any],
     services: ReadyServices,
     page: ListPage,
-    enabled: Enabled = None,
+    filters: NamedDependency[SearchFilters],
     cursor: Cursor = "",
-) -> Response[Ok[list[Card]]]:
-    """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page."""
-    found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
-    encoded = cast("list[Card]", [msgspec.Raw(card) for card in found.cards])
-    answer = Ok(encoded, Pagination(found.total, page.limit, found.offset))
-    return tagged(request, answer, next_page(request, services, found))
+    sort: Annotated[ListSort | None, QueryParameter(description="The order; else that of creation")] = None,
+    facets: Annotated[bool, QueryParameter(description="Count the values of all skills of the list")] = False,
+    group: Annotated[bool, QueryParameter(description="List one of near-copies")] = False,
+) -> Response[Cards]:
+    """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page.
+
+    With filters, an order, facets or groups, the list has what a search with the same filters can find: enabled skills,
+    also those that sources list.
+    """
+    is_plain = filters == SearchFilters(enabled=filters.enabled) and sort is None and not facets and not group
+    if is_plain:
+        found = list_cards(services.database, page.limit, page.offset, filters.enabled, after=position_at(cursor, page))
+        answer = Cards(data=_raw(found.cards), pagination=Pagination(found.total, page.limit, found.offset))
+        return tagged(request, answer, next_page(request, services, found))
+    if cursor:
+        raise validation_error(FieldError("cursor", "cannot be combined with filters or an order: use offset"))
+    listed = services.lists.page(filters, sort, page.limit, page.offset, group=group, facets=facets)
+    answer = Cards(
+        data=_raw(listed.cards),
+        pagination=Pagination(listed.total, page.limit, page.offset),
+        facets=UNSET if listed.facets is None else listed.facets,
+    )
+    return tagged(request, answer, next_by_offset(request, services, page, len(listed.cards), listed.total))
+
+
+def _raw(cards: Sequence[bytes]) -> list[Card]:
+    return cast("list[Card]", [msgspec.Raw(card) for card in cards])
 
 
 @get(each("/skills/{id}"), tags=["skills"], responses=ERRORS, role="user")

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from registry.domain.findings import RISKS, Risk
+from registry.domain.findings import RISKS
 from registry.domain.models import Version
 from registry.domain.origins import ListedId
-from registry.services.schemas import Label, Query
+from registry.services.schemas import Query, SearchFilters, Sort
 
 SEARCH, GET, INSTALL = "search_skills", "get_skill", "install_skill"
 
@@ -22,16 +22,13 @@ _Path = Annotated[str, Meta(min_length=1, max_length=500, extra={"rule": "must b
 _MAX_OFFSET = 1 << 40
 
 
-class SearchArguments(msgspec.Struct, kw_only=True):
-    """The arguments of `search_skills`."""
+class SearchArguments(SearchFilters, kw_only=True):
+    """The arguments of `search_skills`: all filters of a search too, of which the definition names the most useful."""
 
     query: Query
     limit: Annotated[int, Meta(ge=1, le=20, extra={"rule": "must be a number from 1 to 20"})] = 5
-    tags: list[Label] = msgspec.field(default_factory=list)
-    source: Label | None = None
-    max_risk: Risk | None = None
-    os: Label | None = None
     group: bool = True
+    sort: Sort = "relevance"
     max_tokens: Annotated[int, Meta(ge=100, le=20_000, extra={"rule": "must be a number from 100 to 20,000"})] = 2000
 
 
@@ -103,6 +100,7 @@ SEARCH_TOOL = _tool(
         "limit": _number(1, 20, 5),
         "tags": {"type": "array", "items": _TEXT, "description": "all of them"},
         "source": _TEXT,
+        "not": {"type": "object", "description": "without"},
         "max_risk": {"enum": list(RISKS), "description": "most risk that the scan found"},
         "os": _text("linux, macos or windows"),
         "group": {**_FLAG, "default": True, "description": "one place for near-copies"},

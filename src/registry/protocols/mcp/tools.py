@@ -1,12 +1,13 @@
 """The tools: search, read, and in the local profile install."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from registry.domain.models import Skill
-from registry.domain.validation import find_errors
+from registry.domain.validation import find_errors, unknown_names
 from registry.errors import RegistryError, validation_error
 from registry.install.schemas import SkillRequest
 from registry.protocols.mcp.caller import Caller
@@ -30,6 +31,8 @@ from registry.services.schemas import SearchBody, SearchFilters
 from registry.services.search import SearchOutcome, SearchTask, search_skills, search_task
 from registry.services.skills import create_skill
 
+_MOST_IGNORED = 10
+
 
 def list_tools(services: Services, params: dict[str, Any]) -> dict[str, Any]:
     """Return the tools, with `install_skill` in a local profile that may write."""
@@ -46,7 +49,7 @@ def call_tool(services: Services, params: dict[str, Any], caller: Caller) -> dic
         raise McpError(INVALID_PARAMS, "params must have the name of a tool and, as an object, its arguments")
     try:
         if name == SEARCH:
-            return _search(services, caller, _converted(arguments, SearchArguments))
+            return _search(services, caller, arguments)
         if name == GET:
             return _get(services, caller, _converted(arguments, GetArguments))
         if name == INSTALL and may_install(services):
@@ -82,19 +85,22 @@ def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str
         asked = _converted(params["arguments"], SearchArguments)
     except RegistryError:
         return None
-    return search_task(services, _search_body(asked)).then(lambda found: _found(services, found, asked))
-
-
-def _search(services: Services, caller: Caller, asked: SearchArguments) -> dict[str, Any]:
-    place = searched_place(services, caller)
-    return _found(services, search_skills(services, _search_body(asked)), asked, place)
-
-
-def _search_body(asked: SearchArguments) -> SearchBody:
-    filters = SearchFilters(
-        tags=asked.tags, source=asked.source, max_risk=asked.max_risk, os=asked.os, model_invocation=True
+    return search_task(services, _search_body(asked, params["arguments"])).then(
+        lambda found: _found(services, found, asked)
     )
-    return SearchBody(query=asked.query, limit=asked.limit, filters=filters, group=asked.group)
+
+
+def _search(services: Services, caller: Caller, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked, place = _converted(arguments, SearchArguments), searched_place(services, caller)
+    return _found(services, search_skills(services, _search_body(asked, arguments)), asked, place)
+
+
+def _search_body(asked: SearchArguments, arguments: dict[str, Any]) -> SearchBody:
+    given = {name: getattr(asked, name) for name in SearchFilters.__struct_fields__}
+    filters = SearchFilters(**given | {"model_invocation": True})
+    body = SearchBody(query=asked.query, limit=asked.limit, filters=filters, group=asked.group, sort=asked.sort)
+    body.ignoring([*islice(unknown_names(arguments, SearchArguments), _MOST_IGNORED)])
+    return body
 
 
 def _found(services: Services, found: SearchOutcome, asked: SearchArguments, place: str = "") -> dict[str, Any]:

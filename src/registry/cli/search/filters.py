@@ -1,0 +1,86 @@
+"""The filters and orders of a search as options of the command: those that `FilterValues` declares."""
+
+from collections.abc import Callable, Iterator
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args
+
+import click
+import msgspec
+
+from registry.cli import command
+from registry.domain.findings import RISKS
+from registry.services.schemas import FILTERS, FilterValues, SearchFilters
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FIELDS = MappingProxyType({field.name: field.type for field in msgspec.structs.fields(FilterValues)})
+_OPTIONS = MappingProxyType(
+    {
+        name: {"any_tags": "any-tag", "tags": "tag"}.get(name, name.replace("capabilities", "capability"))
+        for name in _FIELDS
+    }
+)
+"""The name of the option of each field: of a list, in the singular, as each value is an option of its own."""
+
+
+def _is_choice(name: str) -> bool:
+    return bool in get_args(_FIELDS[name])
+
+
+def filter_options(function: _Command) -> _Command:
+    """Add an option for each filter, and `--not` for what skills must not have."""
+    excluded = click.option(
+        "--not",
+        "not_",
+        metavar="FILTER=VALUE",
+        multiple=True,
+        help="Only skills without this value of a filter, such as tag=draft or license=GPL-3.0.",
+    )
+    function = excluded(function)
+    for name, option in reversed([*_OPTIONS.items()]):
+        flag, about = option.replace("_", "-"), f"{FILTERS[name]}."
+        if _is_choice(name):
+            add = click.option(f"--{flag}/--no-{flag}", name, default=None, help=about)
+        elif name == "max_risk":
+            add = click.option(f"--{flag}", name, type=click.Choice(RISKS), help=about)
+        else:
+            add = click.option(f"--{flag}", name, metavar="VALUE", multiple=True, help=about)
+        function = add(function)
+    return function
+
+
+def taken_filters(flags: dict[str, Any]) -> SearchFilters:
+    """Take the filters out of the options, and return them. Exits if they are not valid."""
+    given = {name: flags.pop(name) for name in _FIELDS}
+    wanted = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value != ()}
+    unwanted: dict[str, Any] = {}
+    for text in flags.pop("not_"):
+        name, value = _excluded(text)
+        if isinstance(value, str) and name != "max_risk":
+            unwanted.setdefault(name, []).append(value)
+        else:
+            unwanted[name] = value
+    return command.converted(wanted | ({"not": unwanted} if unwanted else {}), SearchFilters)
+
+
+def _excluded(text: str) -> tuple[str, Any]:
+    """Return the field and the value of `tag=draft`. Exits if there is no such filter."""
+    option, _, value = text.partition("=")
+    name = next((name for name, known in _OPTIONS.items() if option.replace("-", "_") in {known.replace("-", "_")}), "")
+    if not name or not value:
+        known = ", ".join(_OPTIONS.values()).replace("_", "-")
+        command.stop(f"--not {text!r}: must be FILTER=VALUE, where FILTER is one of {known}", command.WRONG_USAGE)
+    if not _is_choice(name):
+        return name, value
+    if value not in ("true", "false"):
+        command.stop(f"--not {text!r}: the value must be true or false", command.WRONG_USAGE)
+    return name, value == "true"
+
+
+def as_parameters(filters: SearchFilters) -> Iterator[tuple[str, str]]:
+    """Yield filters as the parameters of a query string."""
+    values = msgspec.to_builtins(filters)
+    for prefix, fields in (("", values), ("not.", values.pop("not") or {})):
+        for name, value in fields.items():
+            for one in value if isinstance(value, list) else [] if value is None else [value]:
+                yield f"{prefix}{name}", str(one).lower() if isinstance(one, bool) else str(one)
