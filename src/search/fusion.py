@@ -30,6 +30,7 @@ PAGE = 10
 _Z_WEIGHT = 0.5
 _NOISE_Z = 2.0  # the highest z that the best of thousands of unrelated documents reaches by chance
 _OF_EVIDENCE, _OF_LEAD, _HIGH = 0.12, 1.4, 3.5  # a probability of 0.85: benchmarks/relevance.py
+_NEAR_Z = 3.5  # vectors must agree with the words that a hit fits
 _UNWANTED = 0.3  # what is left of the evidence for a document that the query excludes
 _LOWERED = 0.6  # what counts for the place of a document that is lower than others; its relevance is its own
 _EVEN_EVIDENCE = 5.0  # the evidence at which the first hit is right about as often as wrong
@@ -352,13 +353,13 @@ def _exact_scores(signals: Signals) -> Scores | float:
 def _bands(evidence: Scores, z: Scores, exact: Flags) -> Indices:
     """Return the index in `_RELEVANCES` of each candidate, in the order of the ranking.
 
-    High needs evidence and a lead over the next hit, by a logistic function of both: at least 4 of 5 such first hits
-    are right on each labelled data set, most of which count equivalent skills as wrong. Low is what nonsense and small
-    talk get, even if a text contains a rare word.
+    High needs evidence and a lead over the next hit, by a logistic function of both, and vectors that say the same: at
+    least 85 % of such first hits are right on each data set, most of which count equivalents as wrong. Low is what
+    nonsense and small talk get, even if a text contains a rare word.
     """
     lead = evidence - evidence[:1]
     lead[:1] = evidence[0] - evidence[1] if len(evidence) > 1 else evidence
-    high = _OF_EVIDENCE * evidence + _OF_LEAD * lead >= _HIGH
+    high = (_OF_EVIDENCE * evidence + _OF_LEAD * lead >= _HIGH) & (z >= _NEAR_Z)
     low = _is_low(evidence, z)
     return np.where(exact | (high & ~low), 2, np.where(low, 0, 1))
 

@@ -298,6 +298,26 @@ def test_skills_of_an_author_or_under_a_licence_are_a_click_away(show: Show, pat
     expect(total).to_contain_text("12 skills")
 
 
+@pytest.mark.parametrize("path", ["/?q=sextant", "/?source=local"])
+def test_skills_for_a_system_or_an_agent_are_a_click_away(show: Show, server: ListedServer, path: str) -> None:
+    needs = {"at-sea": {"os": "macos", "agents": "codex"}, "at-night": {"os": "linux"}, "at-rest": {}}
+    for name, said in needs.items():
+        write_skill(server.skills_dir, name, "Read the sextant", "Hold the sextant.\n", **said)
+        server.wait_for(lambda name=name: server.api("GET", f"/skills/{name}").status_code == 200)
+    page = show(path)
+    titles = page.locator(".card h2, .card h3")
+    expect(titles.filter(has_text="at-night")).to_have_count(1)
+    page.locator(".filters").get_by_role("link", name=re.compile("^macos")).click()
+    expect(page).to_have_url(re.compile("os=macos"))
+    expect(titles.filter(has_text="at-night")).to_have_count(0)  # it is for another system
+    expect(titles.filter(has_text="at-rest")).to_have_count(1)  # it says nothing
+    page.locator(".filters").get_by_role("link", name=re.compile("^codex")).click()
+    expect(page.locator(".filters .badge")).to_have_text("3" if "source" in path else "2")
+    expect(titles.filter(has_text="at-sea")).to_have_count(1)
+    for name in needs:
+        assert server.api("DELETE", f"/skills/{name}").status_code == 200
+
+
 def test_weaker_matches_wait_for_a_button(show: Show) -> None:
     page = show("/?view=skills")
     expect(page.locator(".card").first).to_be_visible()

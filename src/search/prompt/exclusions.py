@@ -59,6 +59,13 @@ _VERBS = frozenset(
 """Words before *not* that make it a part of a sentence: `why is X not …`, `X does not …`."""
 
 
+_AIM = re.compile(r"(?<!want)(?<!like)(?<!need)(?<!prefer)(?<!trying) to $", re.IGNORECASE)
+"""Before *avoid*: what a task is for (`edit texts to avoid em dashes`), unlike `I want to avoid em dashes`."""
+
+_IS_MISSING = re.compile(r" (?:is|are|was|were|has been|have been|exists?|can be)\b", re.IGNORECASE)
+"""After `no X`: X is missing, and may be what the request is about (`no LSP server is configured`)."""
+
+
 class Exclusion(NamedTuple):
     """What a request does not want, as it is written, and where in the text the phrase is that says so."""
 
@@ -79,8 +86,10 @@ def _found(text: str) -> Iterator[Exclusion]:
         first = cue[0].split()[0].lower()
         if first in ("not", "no") and not _excludes(text, cue):
             continue
+        if first.startswith("avoid") and _AIM.search(text, max(0, cue.start() - 40), cue.start()):
+            continue
         thing, end = _thing(text, cue.end())
-        if thing:
+        if thing and not (first == "no" and _IS_MISSING.match(text, end)):
             yield Exclusion(thing, cue.start(), end)
 
 

@@ -35,6 +35,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         "Automate the browser. Don't use {}.",
         'automate the browser (not "{}")',
         "automate the browser except {}",
+        "automate the browser, I want to avoid {}",
     ],
 )
 def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
@@ -51,6 +52,8 @@ def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
         "I cannot get playwright to run",
         "playwright browser tests, not sure how",
         "playwright does not find the browser",
+        "automate the browser where no playwright is installed, or set up playwright",
+        "edit scripts to avoid playwright faults of the browser",
     ],
 )
 def test_what_only_sounds_excluded_is_first(engine: Engine, prompt: str) -> None:
