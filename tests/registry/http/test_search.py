@@ -277,7 +277,7 @@ def test_equal_searches_have_equal_answers(server: RunningServer) -> None:
 def test_an_agent_gets_where_to_load_a_skill_from(server: RunningServer) -> None:
     answer = server.api("POST", "/resolve", json={"prompt": "my sql joins are slow", "limit": 1, "content": "preview"})
     (best,) = answer.json()["data"]["results"]
-    assert (best["skill_id"], best["relevance"], best["risk"]) == ("sql-review", "high", "none")
+    assert (best["skill_id"], best["relevance"], best["risk"]) == ("sql-review", "medium", "none")
     assert Path(best["skill_md_path"]).read_text().endswith(best["content"])
 
 
