@@ -23,7 +23,7 @@ ScopedId = Annotated[
     ),
 ]
 
-_CONTINUES = re.compile(r"\s*[<>^~]?=?\s*[0-9][0-9.xX*]*\s*(?:\|\|.*)?")
+_CONTINUES = re.compile(r"\s*+[<>^~]?=?\s*+[0-9][0-9.xX*]*+\s*+(?:\|\|.*)?")
 """The next comparison of a range after a comma: `<2` of `acme/pdf@>=1.2,<2`."""
 
 _SHOWN = 100

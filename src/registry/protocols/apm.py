@@ -44,7 +44,7 @@ from registry.packages.refusal import PackageRefused
 from registry.protocols.file_responses import document_response, zip_response
 from registry.protocols.publication import outcome, spool, submit_parts
 from registry.services.container import Services
-from registry.services.schemas import SearchBody
+from registry.services.schemas import SearchBody, SearchFilters
 from registry.services.search import SearchOutcome, search_task
 from registry.services.uploads import check_upload
 
@@ -359,11 +359,11 @@ async def search_apm_packages(
     tag: Annotated[str, QueryParameter(max_length=50, description="A tag that every hit has")] = "",
 ) -> ApmHits:
     """Find the skills that fit a text, best first."""
-    if kind not in ("", "skill"):
+    if kind not in ("", "skill") or not text.strip():
         return ApmHits(query=text, total=0, results=[])
-    filters = {"tags": [tag]} if tag else {}
-    fields = {"query": text, "limit": limit, "offset": offset, "filters": filters, "group": False}
-    task = search_task(services, msgspec.convert(fields, SearchBody)).then(partial(_found, services))
+    filters = SearchFilters(tags=[tag]) if tag.strip() else None
+    body = SearchBody(query=text.strip(), limit=limit, offset=offset, filters=filters, group=False)
+    task = search_task(services, body).then(partial(_found, services))
     found: list[ApmHit] = await request.app.state.searches.run(request.scope, task)
     return ApmHits(query=text, total=offset + len(found), results=found)
 

@@ -180,7 +180,7 @@ def test_a_file_that_is_not_toml_is_refused_and_never_overwritten(
 
 def test_every_fault_of_the_file_is_reported(manifest: ManifestFile) -> None:
     manifest.path.write_text(
-        'metadata.name = 5\n[dependencies]\nTEA = "1.0.0"\na = ">=1.2"\n'
+        'metadata.name = 5\n[dependencies]\nTEA = "1.0.0"\na = ">>1.2"\n'
         'b = {groups = ["a b"], origin = {type = "ftp"}}\n'
         'c = {origin = {type = "git", url = "https://user:secret@example.org/a"}}\nd = {origin = {type = "zip"}}\n'
     )
