@@ -105,9 +105,9 @@ Cascade = Annotated[bool, QueryParameter(description="Delete the installed skill
 
 
 class RemovedSkills(Deleted, kw_only=True):
-    """What was deleted. `removed` are the ids of all skills, that of the request last."""
+    """What was deleted. `removed` are the ids of all skills where others went along, that of the request last."""
 
-    removed: list[str]
+    removed: list[str] | UnsetType = UNSET
 
 
 InBackground = Annotated[
@@ -187,7 +187,7 @@ async def delete_skill(
     one, caller = skill_id(request), request_state(request.scope).principal
     remove = partial(skills.uninstall_skill, cascade=cascade)
     removed = await ORDINARY_POOL.run(remove, services, one, if_match(request), caller)
-    return Ok(RemovedSkills(id=one, message=f"Skill '{one}' deleted", removed=removed))
+    return Ok(RemovedSkills(id=one, message=f"Skill '{one}' deleted", removed=removed if len(removed) > 1 else UNSET))
 
 
 @post(
