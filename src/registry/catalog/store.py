@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from registry.catalog.conditions import NO_CONDITIONS, Conditions
 from registry.catalog.document_rows import former_document, put_document, remove_document
@@ -213,7 +214,7 @@ class Catalog:
             description=description,
             created_at=created_at,
             changes=msgspec.json.decode(changes, type=list[str]),
-            dependencies=skill.dependencies if version == skill.version else [],
+            dependencies=(skill.dependencies if version == skill.version else []) or UNSET,
         )
 
     def all_versions(self, transaction: Transaction, key: int) -> list[str]:

@@ -52,7 +52,7 @@ COMMANDS = {
             PUBLISH,
             (
                 ("new_skill", "init", "Make a new skill to begin with, or a project."),
-                ("new_skill", "pack", "Make a pack of the project's skills: a skill that needs all of them."),
+                ("new_skill", "pack", "Make a pack: a skill that needs all skills of the project."),
                 ("access.login", "login", "Get a token from a registry and store it."),
                 ("access.login", "logout", "Revoke the stored token of a registry and delete it."),
                 ("access.own_tokens", "tokens", "Make, list and revoke your tokens for programs."),

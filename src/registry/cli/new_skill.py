@@ -98,7 +98,7 @@ def _show(path: Path, warnings: list[str], *, as_json: bool) -> None:
 @command.json_option
 @settings_options("project.file")
 def pack(path: Path, description: str, as_json: bool, **flags: Any) -> None:
-    """Make a pack of the project's skills: a skill that needs all of them. NAME is a new folder, such as packs/starter.
+    """Make a pack: a skill that needs all skills of the project. NAME is a new folder, such as packs/starter.
 
     The pack names the skills of one registry that skill-project.toml names, each with the range in the manifest, or
     else from its version in skills.lock on. 'publish' sends it, and installing the pack installs all of them.

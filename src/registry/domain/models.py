@@ -273,10 +273,13 @@ class VersionItem(msgspec.Struct, kw_only=True):
 
 
 class SkillVersion(VersionItem, kw_only=True):
-    """One version of a skill, with its changes. `withdrawn` is missing unless it, or all of the skill, is withdrawn."""
+    """One version of a skill, with its changes.
+
+    `dependencies` are missing unless it needs others, `withdrawn` unless it, or all of the skill, is withdrawn.
+    """
 
     changes: list[str]
-    dependencies: list[str] = msgspec.field(default_factory=list)
+    dependencies: list[str] | UnsetType = UNSET
     withdrawn: Withdrawn | UnsetType = UNSET
     publisher: PublisherRun | UnsetType = UNSET
 

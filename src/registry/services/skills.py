@@ -65,7 +65,7 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
             changes=changes_of(stored.record),
         )
     if services.is_published(skill_id):
-        found.dependencies = [str(needed) for needed in services.published.dependencies(skill_id, version)]
+        found.dependencies = [str(needed) for needed in services.published.dependencies(skill_id, version)] or UNSET
         found.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
         found.publisher = services.published.find(skill_id, version).record.publisher or UNSET
     return found, etag

@@ -152,7 +152,7 @@ def test_the_versions_of_a_skill_are_read_line_by_line(web: WebServer) -> None:
         line | {"vers": "1.2"},
         line | {"vers": "1.3.0", "cksum": None},
         line | {"vers": "1.4.0", "name": "a/other"},
-        line | {"vers": "1.5.0", "x": "x" * 20_000},
+        line | {"vers": "1.5.0", "x": "x" * 140_000},
     ]
     web.answers["/index/a/b"] = reply(b"\n".join(json.dumps(one).encode() for one in lines) + b"\n\nnone\n\xff\n")
     first, second = registry(web).releases("a/b")
