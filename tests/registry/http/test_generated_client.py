@@ -19,9 +19,11 @@ CONFIG = {"content_type_overrides": {"application/zip": "application/octet-strea
 
 NOT_GENERATED = re.compile(
     r"(?:Unsupported content type|.*Unsupported content_type) "
-    r"(?:application/x-git-|application/x-ndjson|application/atom|\*/\*)"
+    r"(?:application/x-git-|application/x-ndjson|application/atom|application/problem|image/svg|\*/\*)"
 )
-"""Bodies and answers that are neither JSON nor bytes: those of git, lines of JSON, the feed, and files of any type."""
+"""Bodies and answers that are neither JSON nor bytes: those of git, lines of JSON, the feed,
+problems of APM, badges, and files of any type.
+"""
 
 Generate = Callable[[RunningServer], str]
 

@@ -17,9 +17,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 def test_an_unknown_parameter_is_named_in_a_header(server: RunningServer) -> None:
-    answer = server.api("GET", "/skills?limit=1&colour=red&sort=name")
+    answer = server.api("GET", "/skills?limit=1&colour=red&order=name")
     assert answer.status_code == 200
-    assert answer.headers["X-Ignored-Query"] == "colour, sort"
+    assert answer.headers["X-Ignored-Query"] == "colour, order"
 
 
 def test_known_parameters_are_not(server: RunningServer) -> None:
