@@ -1,4 +1,8 @@
-"""A thread-safe LRU cache."""
+"""A thread-safe LRU cache.
+
+`cachetools.LRUCache` needs a lock and a rule for entries that are too large around it, and its writes take three times
+as long (docs/decisions/2026-11-25-edit-distances.md).
+"""
 
 import threading
 from collections import OrderedDict
