@@ -117,16 +117,11 @@ def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool
     files = list_files(folder)
     warnings = _file_warnings(folder, files)
     table = _project_table(folder, warnings)
-    project = texts_of(table)
     digest = _digest(folder, warnings)
-    skill = _skill_folder(
-        path, named or Path(os.path.realpath(folder)).name, text, project, digest, is_placed=is_placed
-    )
-    needs = declared(table.get("dependencies"), FieldSources((skill.metadata,)).text("dependencies"))
-    warnings = [*warnings, *skill.warnings, *(f"dependencies: {fault}" for fault in needs.faults)]
-    dependencies = [str(dependency) for dependency in needs.dependencies]
+    name = named or Path(os.path.realpath(folder)).name
+    skill = _skill_folder(path, name, text, table, digest, is_placed=is_placed)
     paths = tuple(file.path for file in files)
-    return msgspec.structs.replace(skill, files=paths, warnings=warnings, dependencies=dependencies)
+    return msgspec.structs.replace(skill, files=paths, warnings=[*warnings, *skill.warnings])
 
 
 def read_new_skill_folder(folder: Path, data: bytes, *, named: str | None = None) -> SkillFolder:
@@ -139,7 +134,7 @@ def _skill_folder(
     path: Path,
     folder: str,
     skill_text: SkillText,
-    project: Mapping[str, Value],
+    table: Mapping[str, Any],
     digest: str | None,
     *,
     is_placed: bool = True,
@@ -149,11 +144,13 @@ def _skill_folder(
     warnings += document.warnings
     fields = _without_controls(document.fields)
     metadata = _metadata(fields, warnings)
-    sources = FieldSources((project, metadata, fields))
+    sources = FieldSources((texts_of(table), metadata, fields))
     name = _checked_name(" ".join(sources.text("name").split()), folder, warnings)
     description = _description(sources, document.body, warnings)
     version = _version(sources.text("version"), warnings)
     warnings += [warning for _, warning in format_warnings(document.fields, folder if is_placed else None)]
+    needs = declared(table.get("dependencies"), FieldSources((metadata,)).text("dependencies"))
+    warnings += [f"dependencies: {fault}" for fault in needs.faults]
     return SkillFolder(
         name=name,
         description=description,
@@ -161,6 +158,7 @@ def _skill_folder(
         author=sources.text("author"),
         license=sources.text("license") or None,
         needs=_needs(sources, fields, metadata),
+        dependencies=[str(dependency) for dependency in needs.dependencies],
         tags=split_labels(sources.text("tags")),
         capabilities=sources.labels("capabilities"),
         metadata=metadata,

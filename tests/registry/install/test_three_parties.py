@@ -88,7 +88,8 @@ def test_the_lock_proves_the_release_offline_and_gives_the_same_bytes_elsewhere(
     offline = {"SKILL_REGISTRY_SERVER": "http://127.0.0.1:9"}
     for options in ((), ("--key", locked["log"]["key"])):
         verified = developer.run("verify", "--log", *options, "--json", **offline)
-        assert (verified.code, verified.json["log"]) == (0, {"proven": 1, "publishers": {}, "faults": []}), verified.error
+        log = {"proven": 1, "publishers": {}, "faults": []}
+        assert (verified.code, verified.json["log"]) == (0, log), verified.error
 
     other = Developer(tmp_path / "other", registry, registry.new_key())
     other.copy_lock(developer)

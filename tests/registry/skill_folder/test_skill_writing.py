@@ -36,7 +36,15 @@ def test_a_written_skill_reads_back(tmp_path: Path) -> None:
     assert (folder / "SKILL.md").stat().st_mode & 0o777 == 0o644
 
 
-@pytest.mark.parametrize("fields", [FIELDS, {"name": "pdf", "metadata": {"version": "one"}}, {"description": "\u202e"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        FIELDS,
+        {"name": "pdf", "metadata": {"version": "one"}},
+        {"description": "\u202e"},
+        {"name": "pdf", "metadata": {"dependencies": "acme/ocr@^1, wrong"}},
+    ],
+)
 def test_a_staged_skill_is_known_without_reading_it(tmp_path: Path, fields: dict[str, Value]) -> None:
     staged = [StagedSkill.of(tmp_path, fields, body) for body in ("# PDF\n\nFill forms.\n", "", "Not written.")]
     for skill in staged[:2]:
