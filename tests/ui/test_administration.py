@@ -273,11 +273,11 @@ def test_metrics_are_read_as_they_are_meant(enter: Enter) -> None:
     assert enter("/?view=admin").evaluate(READING) == [10, 12.5, "0.005", "Infinity", None]
 
 
-@pytest.mark.parametrize("tab", ["", "jobs", "reviews", "keys", "users", "audit"])
+@pytest.mark.parametrize("tab", ["", "jobs", "reviews", "keys", "users", "publishers", "audit"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tab: str, scheme: str) -> None:
     page = enter(f"/?view=admin&tab={tab}", color_scheme=scheme)
-    expect(page.locator(".tabs a")).to_have_count(6)
+    expect(page.locator(".tabs a")).to_have_count(7)
     expect(page.locator(".skeleton")).to_have_count(0)
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})
