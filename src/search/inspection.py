@@ -8,7 +8,7 @@ import numpy as np
 import tantivy
 
 from search import integrity
-from search.lexical.disk_segment import IndexState
+from search.lexical.disk_segment import IndexState, read_state
 from search.types import Keys
 
 
@@ -30,34 +30,28 @@ def lexical_folders(indexes: Path) -> list[Path]:
 
 
 def read_lexical_state(folder: Path) -> IndexState:
-    """Return the state of a keyword index at its last commit, without checking its files. Raises IndexDamaged."""
+    """Return the state of a keyword index, without checking its other files. Raises IndexDamaged."""
     try:
-        index = tantivy.Index.open(str(folder))
-        return _state(index, index.searcher())
-    except (OSError, ValueError, IndexError, msgspec.DecodeError) as error:
+        return read_state(folder)
+    except (OSError, msgspec.DecodeError) as error:
         raise IndexDamaged(str(error)) from None
 
 
-def _state(index: tantivy.Index, searcher: tantivy.Searcher) -> IndexState:
-    state_query = tantivy.Query.term_query(index.schema, "state", "state", "basic")
-    state_hits = searcher.search(state_query, 1, count=False).hits
-    if not state_hits:
-        raise IndexDamaged("it contains no state")
-    return msgspec.json.decode(searcher.doc(state_hits[0][1]).get_all("state")[1], type=IndexState)
-
-
 def read_lexical(folder: Path) -> LexicalContents:
-    """Return the contents of the keyword index in `folder` at its last commit. Raises IndexDamaged."""
+    """Return the contents of the keyword index in `folder` at its last commit. Raises IndexDamaged.
+
+    If another process writes it meanwhile, the documents may be newer than the state.
+    """
+    state = read_lexical_state(folder)
     try:
         if fault := integrity.tantivy_fault(folder):
             raise IndexDamaged(fault)
         index = tantivy.Index.open(str(folder))
         searcher = index.searcher()
-        state = _state(index, searcher)
         limit = max(1, searcher.num_docs)
         hits = searcher.search(tantivy.Query.exists_query("key"), limit, count=False).hits
         keys = searcher.fast_field_values("key", [address for _, address in hits])
-    except (OSError, ValueError, IndexError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, IndexError) as error:
         raise IndexDamaged(str(error)) from None
     return LexicalContents(state, np.array(keys, np.int64))
 

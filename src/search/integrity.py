@@ -4,9 +4,13 @@ import hashlib
 import json
 import mmap
 import os
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any
+
+STATE_FILE = "state.json"
+"""The file in the folder of a tantivy index that says which revision the index has reached."""
 
 _FOOTER_MAGIC = 1337
 """The last four bytes of every tantivy segment file; the length of the footer precedes them."""
@@ -41,9 +45,11 @@ def tantivy_fault(folder: Path) -> str | None:
 def link_tantivy(folder: Path, copy: Path) -> None:
     """Copy the last commit of a tantivy index into a new folder. Raises OSError if a merge deletes files meanwhile.
 
-    Segment files never change, so hard links are enough. Every commit replaces `meta.json`, so it is copied.
+    Segment files never change, so hard links are enough. Every commit replaces `meta.json` and then the state, so they
+    are copied, the state first: a copy may be ahead of its state, never behind it.
     """
     copy.mkdir()
+    shutil.copyfile(folder / STATE_FILE, copy / STATE_FILE)
     meta = (folder / "meta.json").read_bytes()
     segments = {segment["segment_id"].replace("-", "") for segment in json.loads(meta)["segments"]}
     for path in folder.iterdir():
@@ -83,6 +89,15 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file at once, and wait until that is on the disk. Raises OSError."""
+    temporary = path.with_suffix(f"{path.suffix}.tmp")
+    temporary.write_bytes(data)
+    _fsync(temporary)
+    temporary.replace(path)
+    _fsync(path.parent)
+
+
 def sidecar(path: Path) -> Path:
     """Return the path of the sidecar of an index file."""
     return path.with_name(path.name + ".json")
@@ -94,12 +109,9 @@ def write_with_sidecar(temporary: Path, path: Path, metadata: dict[str, Any]) ->
     A crash between the two renames leaves a sidecar that does not match the file, which `read_sidecar` rejects.
     """
     _fsync(temporary)
-    sidecar_temporary = sidecar(path).with_suffix(".json.tmp")
-    sidecar_temporary.write_text(json.dumps({**metadata, "sha256": sha256(temporary)}, sort_keys=True))
-    _fsync(sidecar_temporary)
+    sidecar_data = json.dumps({**metadata, "sha256": sha256(temporary)}, sort_keys=True).encode()
     temporary.replace(path)
-    sidecar_temporary.replace(sidecar(path))
-    _fsync(path.parent)
+    replace_file(sidecar(path), sidecar_data)
 
 
 def read_sidecar(path: Path) -> dict[str, Any] | None:

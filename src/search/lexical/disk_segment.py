@@ -1,4 +1,4 @@
-"""The on-disk segment of the keyword index: a tantivy index that commits its revision together with its documents."""
+"""The on-disk segment of the keyword index: a tantivy index, and a file that says which revision it has reached."""
 
 import contextlib
 import importlib.metadata
@@ -10,7 +10,7 @@ import msgspec
 import tantivy
 
 from search import integrity
-from search.lexical.schema import SCHEMA, has_key, key_query, open_index, tantivy_document
+from search.lexical.schema import has_key, key_query, open_index, tantivy_document
 from search.text import INDEXING_RECIPE
 from search.types import DocumentGone, DocumentPut
 
@@ -18,14 +18,22 @@ _WRITER_MEMORY_BYTES = 32_000_000
 
 
 class IndexState(msgspec.Struct):
-    """The state of the index, stored in it as a document, so that one commit covers both.
+    """The state of the index at its commit `opstamp`, in a file beside it that every commit replaces.
 
-    The JSON field of `revision` is `number`: its name in existing index files.
+    It is no document of the index: tantivy counts the deleted documents of a segment in its scores, so these would
+    depend on the number of commits. A crash between a commit and its state leaves the state before it. The changes
+    after that revision are then applied again, which changes nothing.
     """
 
     identity: str
-    revision: int = msgspec.field(name="number")
+    revision: int
     documents: int
+    opstamp: int
+
+
+def read_state(folder: Path) -> IndexState:
+    """Return the state of the index in `folder`. Raises OSError, msgspec.DecodeError, msgspec.ValidationError."""
+    return msgspec.json.decode((folder / integrity.STATE_FILE).read_bytes(), type=IndexState)
 
 
 class IndexWriteError(Exception):
@@ -51,7 +59,6 @@ class DiskSegment:
         self._identity = lexical_identity(catalog_id)
         self.folder = folder
         self.revision = 0
-        self._count = 0
         # None from a failed write until the index is open again. Only this attribute may refer to the writer: the
         # folder stays locked until it is freed, and a local variable would live on in the traceback of an error.
         self._writer: tantivy.IndexWriter | None = None
@@ -66,14 +73,15 @@ class DiskSegment:
             return fault
         try:
             self._open()
-            state = self._read_state()
+            state = read_state(self.folder)
         except (ValueError, OSError, msgspec.DecodeError) as error:
             return str(error)
         if state.identity != self._identity:
             return "it belongs to another catalog, text recipe or tantivy release"
-        if state.documents != self.searcher.num_docs - 1:
+        assert self._writer is not None
+        if state.opstamp == self._writer.commit_opstamp and state.documents != self.searcher.num_docs:
             return "its number of documents is wrong"
-        self.revision, self._count = state.revision, state.documents
+        self.revision = state.revision
         return None
 
     def _create_empty(self) -> None:
@@ -87,14 +95,6 @@ class DiskSegment:
         self._index = open_index(str(self.folder))
         self._writer = self._index.writer(heap_size=_WRITER_MEMORY_BYTES, num_threads=1)
         self.searcher = self._index.searcher()
-
-    def _read_state(self) -> IndexState:
-        state_query = tantivy.Query.term_query(SCHEMA, "state", "state", "basic")
-        hits = self.searcher.search(state_query, 1, count=False).hits
-        if not hits:
-            raise ValueError("it contains no state")
-        stored = self.searcher.doc(hits[0][1]).get_all("state")
-        return msgspec.json.decode(stored[1], type=IndexState)
 
     def apply(self, changes: Iterable[DocumentPut | DocumentGone], revision: int) -> None:
         """Apply and commit `changes`, at most one per document. The index is then at `revision`.
@@ -115,32 +115,25 @@ class DiskSegment:
         """Return to the last commit with a new writer: after a failure, the old one accepts no more documents."""
         self._writer = None
         self._open()
-        self._count = self._read_state().documents
 
     def _write(self, changes: Iterable[DocumentPut | DocumentGone]) -> None:
         assert self._writer is not None
-        was_empty = self._count == 0
+        was_empty = self.searcher.num_docs == 0
         for change in changes:
             key = change.document.key if isinstance(change, DocumentPut) else change.key
             if not was_empty and has_key(self.searcher, key):
                 # By query, because deletion by the term of an unsigned field silently deletes nothing.
                 self._writer.delete_documents_by_query(key_query(key))
-                self._count -= 1
             if isinstance(change, DocumentPut):
                 self._writer.add_document(tantivy_document(change.document))
-                self._count += 1
 
     def _commit(self, revision: int) -> None:
         assert self._writer is not None
-        self._writer.delete_documents_by_term("state", "state")
-        state_document = tantivy.Document()
-        state_document.add_text("state", "state")
-        state = IndexState(identity=self._identity, revision=revision, documents=self._count)
-        state_document.add_text("state", msgspec.json.encode(state).decode())
-        self._writer.add_document(state_document)
-        self._writer.commit()
+        opstamp = self._writer.commit()
         self._index.reload()
         self.searcher = self._index.searcher()
+        state = IndexState(self._identity, revision, self.searcher.num_docs, opstamp)
+        integrity.replace_file(self.folder / integrity.STATE_FILE, msgspec.json.encode(state))
         self.revision = revision
 
     def close(self) -> None:

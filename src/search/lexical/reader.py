@@ -43,7 +43,9 @@ class DiskReader:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
         self.document_count = searcher.num_docs
-        """The number of documents, including the one that stores the state of the index."""
+        """The number of documents."""
+        self.all_documents = max(1, self.document_count)
+        """The limit of a search for any number of documents. tantivy accepts no 0."""
         self._labelled: dict[tuple[str, ...], Keys | None] = {}
         """The keys with any of some labels, which nearly all searches exclude."""
         self._frequencies: dict[tuple[str, str], int] = {}
@@ -69,12 +71,12 @@ class DiskReader:
         return self._labelled[labels]
 
     def _keys_with_label(self, label: str) -> Keys:
-        hits = self.searcher.search(_exact_query("labels", label), self.document_count, count=False).hits
+        hits = self.searcher.search(_exact_query("labels", label), self.all_documents, count=False).hits
         return np.array(self.searcher.fast_field_values("key", [address for _, address in hits]), np.int64)
 
     def signatures(self) -> tuple[Keys, Signatures]:
         """Return the keys of all documents, unordered, and their signatures."""
-        hits = self.searcher.search(_ALL_DOCUMENTS, self.document_count, count=False).hits
+        hits = self.searcher.search(_ALL_DOCUMENTS, self.all_documents, count=False).hits
         addresses = [address for _, address in hits]
         key, *words = (self.searcher.fast_field_values(field, addresses) for field in ("key", *SIGNATURE_FIELDS))
         return np.array(key, np.int64), np.array(words, np.uint64).reshape(len(words), len(key)).T
@@ -121,7 +123,7 @@ class LexicalReader:
         self._replaced_keys = np.array(replaced, np.int64)
         self._replaced = _QUERY.term_set_query(SCHEMA, "key", list(replaced)) if replaced else None
         self._total = disk.document_count + len(memory)
-        self._count = self._total - 1 - len(replaced)
+        self._count = self._total - len(replaced)
         self.dictionary = Dictionary(disk.searcher, memory)
 
     def __len__(self) -> int:
@@ -248,7 +250,7 @@ class LexicalReader:
 
     def keys(self, allowed: Filter) -> Keys:
         """Return the keys of all documents that pass a filter, unordered."""
-        on_disk = self._search_disk(_ALL_DOCUMENTS, self._disk.document_count, allowed).keys
+        on_disk = self._search_disk(_ALL_DOCUMENTS, self._disk.all_documents, allowed).keys
         return _concatenate(on_disk, self._memory.keys(allowed))
 
     def count(self, allowed: Filter) -> int:

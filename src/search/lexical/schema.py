@@ -40,7 +40,6 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("identifier", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("word", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("labels", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("state", tokenizer_name="raw", index_option="basic", stored=True)
     return builder.build()
 
 

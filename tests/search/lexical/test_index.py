@@ -119,6 +119,47 @@ def test_scores_do_not_depend_on_which_segment_has_a_document(tmp_path: Path, mo
     index.close()
 
 
+@pytest.mark.parametrize("batches", [[1, 1, 1, 1], [2, 2], [3, 1]])
+def test_scores_do_not_depend_on_how_many_commits_wrote_the_documents(tmp_path: Path, batches: list[int]) -> None:
+    documents = [put(key, key, f"Word{key} common", body=f"common {'rare ' * key}") for key in range(1, 5)]
+    together = LexicalIndex(tmp_path / "together", "catalog")
+    together.apply(documents, 4)
+    together.flush()
+    apart = LexicalIndex(tmp_path / "apart", "catalog")
+    revision = 0
+    for size in batches:
+        apart.apply(documents[revision : revision + size], revision + size)
+        revision += size
+        apart.flush()
+        apart.flush()
+    expected, actual = (
+        index.reader.search({"common": 1.0, "rare": 1.0, "word3": 2.0}, 10, NO_FILTER) for index in (together, apart)
+    )
+    assert actual.keys.tolist() == expected.keys.tolist()
+    assert actual.scores.tolist() == expected.scores.tolist()
+    for index in (together, apart):
+        index.close()
+
+
+def test_after_a_crash_between_a_commit_and_its_state_changes_are_applied_again(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path, "catalog")
+    index.apply([put(1, 1, "Alpha"), put(2, 2, "Beta")], 2)
+    index.flush()
+    before = (tmp_path / "state.json").read_bytes()
+    changes = [put(3, 2, "Gamma"), put(4, 3, "Delta"), DocumentGone(5, 1)]
+    index.apply(changes, 5)
+    index.close()
+    (tmp_path / "state.json").write_bytes(before)
+    reopened = LexicalIndex(tmp_path, "catalog")
+    assert (reopened.reader.revision, reopened.rebuild_reason) == (2, None)
+    reopened.apply(changes, 5)
+    reopened.flush()
+    assert sorted(reopened.reader.keys(NO_FILTER).tolist()) == [2, 3]
+    assert [search(reopened, word) for word in ("alpha", "beta", "gamma", "delta")] == [[], [], [2], [3]]
+    assert read_lexical(tmp_path).state.revision == 5
+    reopened.close()
+
+
 def test_a_document_that_changes_during_a_flush_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.lexical.index.FLUSH_SECONDS", 0.001)
     index = LexicalIndex(tmp_path, "catalog")
