@@ -74,6 +74,8 @@ class DiskSegment:
         try:
             self._open()
             state = read_state(self.folder)
+        except FileNotFoundError:
+            return "it has no state"
         except (ValueError, OSError, msgspec.DecodeError) as error:
             return str(error)
         if state.identity != self._identity:
