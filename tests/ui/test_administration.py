@@ -79,6 +79,15 @@ def test_what_is_wrong_with_a_source_is_said_in_the_dialog(enter: Enter, watched
     expect(dialog.get_by_role("alert")).to_contain_text("name")
 
 
+def secret_shown_once(page: Page, title: str) -> str:
+    """Return the secret that the dialog with this title shows, and close the dialog."""
+    dialog = page.get_by_role("dialog", name=title)
+    expect(dialog.locator("code")).not_to_be_empty()
+    secret = dialog.locator("code").inner_text()
+    dialog.get_by_role("button", name="Done").click()
+    return secret
+
+
 def test_a_key_is_made_shown_once_and_revoked(enter: Enter, publishing: Registry) -> None:
     page = enter("/?view=admin&tab=keys")
     page.get_by_role("button", name="New key").click()
@@ -86,11 +95,8 @@ def test_a_key_is_made_shown_once_and_revoked(enter: Enter, publishing: Registry
     dialog.get_by_label("Name", exact=True).fill(HOSTILE)
     dialog.get_by_label("Role").select_option("manager")
     dialog.get_by_role("button", name="Create").click()
-    made = page.get_by_role("dialog", name="The new key")
-    expect(made.locator("code")).not_to_be_empty()
-    key = {"x-api-key": made.locator("code").inner_text()}
+    key = {"x-api-key": secret_shown_once(page, "The new key")}
     assert publishing.http.get("/auth/verify", headers=key).json()["data"]["role"] == "manager"
-    made.get_by_role("button", name="Done").click()
     row = page.locator("tbody tr", has_text=HOSTILE)
     row.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
@@ -300,12 +306,9 @@ def test_a_user_makes_a_token_and_changes_the_password(watched: Watched, publish
     dialog.get_by_label("Name", exact=True).fill(HOSTILE)
     dialog.get_by_label("Skills").fill("acme/pdf-*, acme/kept")
     dialog.get_by_role("button", name="Create").click()
-    made = page.get_by_role("dialog", name="The new token")
-    expect(made.locator("code")).not_to_be_empty()
-    token = {"Authorization": f"Bearer {made.locator('code').inner_text()}"}
+    token = {"Authorization": f"Bearer {secret_shown_once(page, 'The new token')}"}
     said = publishing.http.get("/auth/verify", headers=token).json()["data"]
     assert (said["operations"], said["skills"]) == (["publish"], ["acme/pdf-*", "acme/kept"])
-    made.get_by_role("button", name="Done").click()
     page.get_by_role("button", name="Change password").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Old password").fill("correct horse battery")

@@ -13,7 +13,7 @@ import click
 
 from registry.cli.backend import CommandBackend, CommandFailed, Needs
 from registry.cli.console import tell
-from registry.cli.help.settings_options import parameter, settings_options
+from registry.cli.help.settings_options import Command, parameter, settings_options
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog, registry_besides
@@ -28,7 +28,6 @@ from registry.runtime.home_folder import expanded
 FAILED, WRONG_USAGE, NO_RESULTS = 1, 2, 3
 
 _T = TypeVar("_T")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 SHARED_SETTINGS = ("skills_dir", "data_dir", "embedding.provider", "embedding.model")
 """The settings of commands that only read a catalog."""
@@ -52,7 +51,7 @@ global_option = click.option(
 )
 
 
-def backend_options(command: _Command) -> _Command:
+def backend_options(command: Command) -> Command:
     """Give a command `--json` and the options that select a catalog."""
     return json_option(server_option(settings_options(*SHARED_SETTINGS)(command)))
 

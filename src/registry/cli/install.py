@@ -20,7 +20,7 @@ from registry.cli.installing.rows import (
     placed,
     rows_shown,
 )
-from registry.cli.installing.steps import ALONG, Row, Step, in_registry, installing, note_unrecorded, recorded
+from registry.cli.installing.steps import NEEDED, Row, Step, in_registry, installing, note_unrecorded, recorded
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
@@ -122,9 +122,11 @@ def uninstall(skill_ids: tuple[str, ...], cascade: bool, as_json: bool, server: 
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
             removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
-            others = [one for one in removed[:-1] if one not in skill_ids]
-            along = [{**_NOTHING, "id": one, "outcome": "removed", "reason": f"needed {skill_id}"} for one in others]
-            return {"outcome": "removed", ALONG: along}
+            others = [other for other in removed[:-1] if other not in skill_ids]
+            along = [
+                {**_NOTHING, "id": other, "outcome": "removed", "reason": f"needed {skill_id}"} for other in others
+            ]
+            return {"outcome": "removed", NEEDED: along}
 
         return skill_id, remove
 
@@ -168,7 +170,7 @@ def _run(
                     row |= act(backend)
                 except CommandFailed as error:
                     row["reason"] = redact_text(str(error))
-                rows += [*row.pop(ALONG, ()), row]
+                rows += [*row.pop(NEEDED, ()), row]
         if all(row["outcome"] == FAILED_OUTCOME for row in rows):
             raise _AllFailed(rows)
         return rows

@@ -1,22 +1,20 @@
 """`skill-registry reviews`: list, read, approve and reject packages that wait to be published."""
 
 import difflib
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
+from typing import Any, cast
 from urllib.parse import quote
 
 import click
 
 from registry.cli import command, console
 from registry.cli.backend import Data
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.open_issuer import with_publisher
 from registry.cli.remote import answers
 from registry.cli.remote.client import RegistryClient
 from registry.cli.risk import place
 from registry.domain.api import API
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _PATH = f"{API}/registry/reviews"
 _PAGE = 100
@@ -27,7 +25,7 @@ _MOST_LINES = 5_000
 _COLUMNS = ("job_id", "skill_id", "version", "risk", "uploaded_by", "held_at")
 
 
-def _options(function: _Command) -> _Command:
+def _options(function: Command) -> Command:
     username = click.option("--username", metavar="SCOPE/NAME", help="The user, if the registry needs no credential.")
     return username(command.json_option(command.registry_option(settings_options("data_dir")(function))))
 

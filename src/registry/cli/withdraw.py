@@ -1,8 +1,7 @@
 """`skill-registry yank`, `revoke`, `deprecate` and their opposites: withdraw what was published, and say why."""
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import click
@@ -10,23 +9,21 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import Data
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.open_issuer import with_publisher
 from registry.domain.api import API
 from registry.domain.roles import Role
 from registry.domain.withdrawals import WithdrawalNote
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 _SKILL = re.compile(r"[^/@]+/[^/@]+")
 
 
-def _options(function: _Command) -> _Command:
+def _options(function: Command) -> Command:
     return command.json_option(command.registry_option(settings_options("data_dir")(function)))
 
 
-def _note_options(function: _Command) -> _Command:
+def _note_options(function: Command) -> Command:
     reason = click.option("--reason", metavar="TEXT", help="Why, in one line. All who have installed it see it.")
     replacement = click.option(
         "--replacement", metavar="SCOPE/NAME[@RANGE]", help="What to use instead, such as acme/pdf-forms@^2."

@@ -209,8 +209,8 @@ class Skill(Usability, kw_only=True):
     """All fields of a skill: the specification's table *Skill (detail)* and the contract's additions (section 4).
 
     `download_url` is where the package of a published skill is. It is set in responses and not stored. `withdrawn` is
-    missing unless its registry has deprecated it, or withdrawn the version that is installed. `came_along` is only in
-    the response of an installation that has installed or replaced other skills too: their ids.
+    missing unless its registry has deprecated it, or withdrawn the version that is installed. `dependencies_installed`
+    is only in the response of an installation that has installed or replaced other skills too: their ids.
     `publisher` is missing unless a trusted publisher has published the current version.
     """
 
@@ -246,7 +246,7 @@ class Skill(Usability, kw_only=True):
     findings: SkillFindings | None = None
     download_url: str | None = None
     withdrawn: Withdrawn | UnsetType = UNSET
-    came_along: list[str] | UnsetType = UNSET
+    dependencies_installed: list[str] | UnsetType = UNSET
     publisher: PublisherRun | UnsetType = UNSET
 
     def card(self) -> Card:

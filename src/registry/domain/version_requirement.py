@@ -79,7 +79,7 @@ def _intervals(requirement: str) -> tuple[_Interval, ...]:
 
 
 def _intersection(intervals: list[_Interval]) -> _Interval:
-    return _Interval(max(one.lowest for one in intervals), min(one.end for one in intervals))
+    return _Interval(max(interval.lowest for interval in intervals), min(interval.end for interval in intervals))
 
 
 def _compared(text: str) -> _Interval:

@@ -222,7 +222,7 @@ def dependency(parameters: Sequence[Parameter], make: Callable[[Mapping[str, Any
         given = {names[name].name: value for name, value in values.items() if value != names[name].default}
         return make(given)
 
-    kinds = {name: _annotated(one) for name, one in names.items()}
+    kinds = {name: _annotated(parameter) for name, parameter in names.items()}
     made = inspect.signature(make).return_annotation
     read.__annotations__ = {**kinds, "return": made}
     read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what `inspect` reads

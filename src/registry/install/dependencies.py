@@ -78,7 +78,7 @@ class DependencyPlanner:
         installed = installed_of(self._parts.catalog, registry)
         alone = Resolution({chosen.release.skill_id: _choice(chosen.release)})
         bounds = _bounds(alone, chosen.release.skill_id, installed, {})
-        if not chosen.release.dependencies and all(admits(one.range, chosen.release.version) for one in bounds):
+        if not chosen.release.dependencies and all(admits(bound.range, chosen.release.version) for bound in bounds):
             return Plan(location, ())
         shelf = _Shelf(self._parts, chosen, location.requirement, installed, self._parts.project.locked(registry))
         with refusing_unreachable():
@@ -103,8 +103,8 @@ class DependencyPlanner:
                 resolution = resolve([Requirement(root, requirement), *bounds], shelf, tell)
             except Unresolvable as reason:
                 raise conflict(str(reason)) from None
-            broken = [one for one in _bounds(resolution, root, shelf.installed, required) if one not in bounds]
-            broken = [one for one in broken if not admits(one.range, resolution.choices[one.skill_id].version)]
+            broken = [bound for bound in _bounds(resolution, root, shelf.installed, required) if bound not in bounds]
+            broken = [bound for bound in broken if not admits(bound.range, resolution.choices[bound.skill_id].version)]
             if not broken:
                 return resolution
             bounds += broken
@@ -124,16 +124,16 @@ def _bounds(
 ) -> list[Requirement]:
     """Return what the manifest, earlier installations, and installed skills outside of a set require of those in it.
 
-    Of the root, whoever asks for it has decided already.
+    The caller has chosen the root already.
     """
-    others = [one for one in resolution.choices if one != root]
-    bounds = [Requirement(one, required[one], MANIFEST) for one in others if one in required]
+    others = [skill_id for skill_id in resolution.choices if skill_id != root]
+    bounds = [Requirement(skill_id, required[skill_id], MANIFEST) for skill_id in others if skill_id in required]
     for skill_id, skill in installed.items():
         if skill_id in others and skill.install.version_range is not None:
             bounds.append(Requirement(skill_id, skill.install.version_range, f"the installation of {skill_id}"))
         if skill_id not in resolution.choices:
             by = f"{skill_id} {skill.stored.skill.version}, which is installed,"
-            bounds += [Requirement(one.id, one.range, by) for one in skill.needs if one.id in resolution.choices]
+            bounds += [Requirement(need.id, need.range, by) for need in skill.needs if need.id in resolution.choices]
     return bounds
 
 
@@ -152,7 +152,7 @@ def missing_dependencies(package: Package, chosen: ChosenRelease | None) -> list
 
     Raises CONFLICT if a package needs something else than its registry says: the set was chosen by that.
     """
-    needed = ", ".join(str(one) for one in package.dependencies)
+    needed = ", ".join(str(dependency) for dependency in package.dependencies)
     if chosen is None:
         return [f"it needs {needed}: install these from their registry"] if needed else []
     listed = chosen.release.dependencies
@@ -161,7 +161,7 @@ def missing_dependencies(package: Package, chosen: ChosenRelease | None) -> list
     if set(listed) != set(package.dependencies):
         raise conflict(
             f"'{chosen.release.skill_id}' {chosen.release.version} is refused: its registry says that it needs "
-            f"{', '.join(str(one) for one in listed)}, and its package {needed or 'nothing'}"
+            f"{', '.join(str(dependency) for dependency in listed)}, and its package {needed or 'nothing'}"
         )
     return []
 
@@ -215,11 +215,14 @@ class _Shelf:
         if named is not None and not (named.withdrawn and named.withdrawn.state == "revoked"):
             choices.append(_choice(named))
         known = {choice.version for choice in choices}
-        return choices + [one for one in self._highest_first(skill_id) if one.version not in known]
+        return choices + [choice for choice in self._highest_first(skill_id) if choice.version not in known]
 
     def _highest_first(self, skill_id: str) -> list[Choice]:
-        active = [one for one in self._all(skill_id).values() if not one.yanked]
-        return [_choice(one) for one in sorted(active, key=lambda one: version_parts(one.version), reverse=True)]
+        active = [release for release in self._all(skill_id).values() if not release.yanked]
+        return [
+            _choice(release)
+            for release in sorted(active, key=lambda release: version_parts(release.version), reverse=True)
+        ]
 
     def _stays(self, skill: InstalledSkill) -> bool:
         """Return whether an installed skill must not be replaced: it is pinned, or was changed in its folder."""
@@ -258,7 +261,7 @@ class _Shelf:
         releases = list(self._all(skill_id).values())
         if not releases:
             return f"its registry has no skill {skill_id}: ask its publisher"
-        too_new = [reason for one, reason in self._too_new.items() if one.skill_id == skill_id and reason]
+        too_new = [reason for choice, reason in self._too_new.items() if choice.skill_id == skill_id and reason]
         if too_new:
             return self._parts.policy.all_too_new(skill_id, too_new).message
         return nothing_to_choose(skill_id, requirement, releases).message
@@ -268,7 +271,7 @@ class _Shelf:
         if self._is_kept(choice):
             return None
         release = self._all(choice.skill_id).get(choice.version, self._root.release)
-        reasons = [reason for one, reason in self._too_new.items() if one.skill_id == choice.skill_id and reason]
+        reasons = [reason for other, reason in self._too_new.items() if other.skill_id == choice.skill_id and reason]
         return ChosenRelease(self._registry, release, tuple(reasons))
 
     def locked_state(self, chosen: ChosenRelease) -> LockedSkill | None:

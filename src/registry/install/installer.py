@@ -81,7 +81,7 @@ class Installer:
         skill = self._catalog.get(skill_id)
         along = notes_along(companions)
         return msgspec.structs.replace(
-            skill, warnings=[*along, *skill.warnings, *lacking, *problems], came_along=others or UNSET
+            skill, warnings=[*along, *skill.warnings, *lacking, *problems], dependencies_installed=others or UNSET
         )
 
     def _prepared(
@@ -196,10 +196,10 @@ def _former(root: Path, skill: InstalledSkill | None) -> Former | None:
 
 def notes_along(placements: Sequence[Placement]) -> list[str]:
     """Return a note about what came along with a skill, if anything did."""
-    named = [
-        f"{one.install.release.skill_id if one.install.release else one.package.name} {one.version}"
-        for one in placements
-    ]
+    named = []
+    for placement in placements:
+        release = placement.install.release
+        named.append(f"{release.skill_id if release else placement.package.name} {placement.version}")
     return [f"came along: {', '.join(named)}"] if named else []
 
 

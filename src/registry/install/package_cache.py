@@ -88,7 +88,7 @@ class PackageCache:
     def take_tree(self, digest: str, into: Path) -> bool:
         """Write a package with the files of a tree to a new file, and return whether the cache has one.
 
-        Whoever reads the package must compare the digest of its files, and call `discard_tree` for another one.
+        The caller must compare the digest of its files, and call `discard_tree` for another one.
         """
         pointer = self._place(_TREES, digest)
         try:

@@ -84,13 +84,13 @@ class Placer:
             with self._catalog.database.write() as transaction:
                 announced: list[_Announced] = []
                 for placement in placements:
-                    taken = {one.folder.name for one in announced}
+                    taken = {step.folder.name for step in announced}
                     announced.append(self._announce(transaction, placement, taken))
-                self._parts.project.expect(transaction, [self._skill_id(one) for one in announced])
+                self._parts.project.expect(transaction, [self._skill_id(step) for step in announced])
             with ExitStack() as undo, self._catalog.database.write() as transaction:
-                for one in announced:
-                    self._move(transaction, undo, one)
-        return [self._skill_id(one) for one in announced]
+                for step in announced:
+                    self._move(transaction, undo, step)
+        return [self._skill_id(step) for step in announced]
 
     def place_new(self, package: Package) -> str:
         """Move a package without an origin into place, and return its id. Raises CONFLICT if its name is taken."""
@@ -101,8 +101,8 @@ class Placer:
             self._local.record_folder(transaction, folder)
         return folder.name
 
-    def _skill_id(self, one: _Announced) -> str:
-        return one.placement.former.stored.skill.id if one.placement.former else one.folder.name
+    def _skill_id(self, step: _Announced) -> str:
+        return step.placement.former.stored.skill.id if step.placement.former else step.folder.name
 
     def _announce(self, transaction: Transaction, placement: Placement, taken: set[str]) -> _Announced:
         """Store the record of a package that is going to be moved into place."""
@@ -120,9 +120,9 @@ class Placer:
         put_install(transaction, folder.name, install)
         return _Announced(placement, folder, install)
 
-    def _move(self, transaction: Transaction, undo: ExitStack, one: _Announced) -> None:
-        """Move one package, and record it. `undo` moves it back."""
-        placement, folder, install = one
+    def _move(self, transaction: Transaction, undo: ExitStack, step: _Announced) -> None:
+        """Move an announced package, and record it. `undo` moves it back."""
+        placement, folder, install = step
         if placement.former is None:
             self._refuse_taken(transaction, folder)
             put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
@@ -168,7 +168,7 @@ class Placer:
 
 
 def replacement(former: Former, following: InstallRecord, staged: Staged, folder: Path, at: str) -> InstallRecord:
-    """Return the record of a package that replaces the skill in `folder`, with what changes for whoever uses it.
+    """Return the record of a package that replaces the skill in `folder`, with what changes for its users.
 
     `at` is the time of the installation. Raises OSError.
     """

@@ -123,7 +123,7 @@ class _Provider(AbstractProvider[Requirement, Choice, str]):
         if backtrack_causes:
             causes = {cause.requirement.skill_id for cause in backtrack_causes}
             causes |= {cause.parent.skill_id for cause in backtrack_causes if cause.parent is not None}
-            if involved := [one for one in names if one in causes]:
+            if involved := [name for name in names if name in causes]:
                 return involved[:1]
         return names[:1]
 
@@ -142,7 +142,7 @@ class _Provider(AbstractProvider[Requirement, Choice, str]):
         fitting = [
             choice
             for choice in self._shelf.choices(identifier)
-            if choice.version not in excluded and all(admits(one, choice.version) for one in ranges)
+            if choice.version not in excluded and all(admits(required, choice.version) for required in ranges)
         ]
         return lambda: filter(self._shelf.is_allowed, fitting)
 
@@ -168,7 +168,7 @@ def _ordered(root: str, chosen: Mapping[str, Choice]) -> dict[str, Choice]:
         )
     if (deepest := max(depths.values())) > MAX_DEPTH:
         raise Unresolvable(f"{root} needs skills {deepest} steps away, and at most {MAX_DEPTH} are allowed")
-    return {skill_id: chosen[skill_id] for skill_id in sorted(waiting, key=lambda one: -depths[one])}
+    return {skill_id: chosen[skill_id] for skill_id in sorted(waiting, key=lambda skill_id: -depths[skill_id])}
 
 
 def _explained(causes: Iterable[RequirementInformation[Requirement, Choice]], shelf: Shelf) -> str:
@@ -183,7 +183,7 @@ def _explained(causes: Iterable[RequirementInformation[Requirement, Choice]], sh
     skill_id, wanted = max(by_skill.items(), key=lambda item: len(item[1]))
     said = ", and ".join(f"{by} {skill_id}{f'@{asked}' if asked else ''}" for by, asked in wanted.items())
     versions = sorted({choice.version for choice in shelf.choices(skill_id)}, key=version_parts, reverse=True)
-    fitting = [one for one in versions if all(admits(asked, one) for asked in wanted.values())]
+    fitting = [version for version in versions if all(admits(asked, version) for asked in wanted.values())]
     if len(wanted) == 1 and not fitting:
         return f"{said}, but {shelf.why_none(skill_id, next(iter(wanted.values())))}"
     more = ", …" if len(versions) > _SHOWN_VERSIONS else ""

@@ -209,13 +209,13 @@ def _versions(services: Services, skill_id: str) -> list[ApmVersion]:
     listed, _ = services.catalog.versions(skill_id, _MOST_VERSIONS, 0)
     return [
         ApmVersion(
-            version=one.version,
-            digest=stored[one.version].checksum,
-            published_at=one.created_at,
-            size_bytes=stored[one.version].size,
+            version=version.version,
+            digest=stored[version.version].checksum,
+            published_at=version.created_at,
+            size_bytes=stored[version.version].size,
         )
-        for one in listed
-        if one.version in stored and stored[one.version].state == "active"
+        for version in listed
+        if version.version in stored and stored[version.version].state == "active"
     ]
 
 
@@ -342,7 +342,7 @@ def _taken(services: Services, skill_id: str, version: str) -> ApmVersion:
     if services.settings.profile == "local":
         return _of_folder(services, services.catalog.get(skill_id))
     listed = _versions(services, skill_id) if services.is_published(skill_id) else []
-    found = next((one for one in listed if one.version == version), None)
+    found = next((release for release in listed if release.version == version), None)
     if found is None:
         raise conflict(f"Version {version} of '{skill_id}' waits for a review or for its turn: it is published later")
     return found

@@ -37,14 +37,14 @@ def _groups(values: FilterValues, *, says: Sequence[str]) -> Iterator[tuple[str,
     yield tuple(f"capability:{capability.casefold()}" for capability in values.any_capabilities)
     for name in ("source", "scope", "installed", "enabled"):
         given = _each(getattr(values, name))
-        yield tuple(f"{name}:{str(one).lower() if isinstance(one, bool) else one}" for one in given)
-    yield tuple(label for one in _each(values.author) for label in attribute_labels(one, None))
-    yield tuple(label for one in _each(values.license) for label in attribute_labels(None, one))
+        yield tuple(f"{name}:{str(item).lower() if isinstance(item, bool) else item}" for item in given)
+    yield tuple(label for author in _each(values.author) for label in attribute_labels(author, None))
+    yield tuple(label for license_ in _each(values.license) for label in attribute_labels(None, license_))
     if values.max_risk is not None:
         yield tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(values.max_risk) + 1])
     for name, usual in (("os", system_name), ("agent", agent_name)):
         if given := _each(getattr(values, name)):
-            yield tuple(f"{name}:{one}" for one in (*map(usual, given), *says))
+            yield tuple(f"{name}:{item}" for item in (*map(usual, given), *says))
 
 
 def _each(value: Any) -> Sequence[Any]:

@@ -375,4 +375,4 @@ def test_a_service_and_an_agent_hear_what_comes_along(project: Project, tmp_path
         made = service.api(
             "POST", "/skills", json={"origin": {"type": "registry", "url": url, "skill": f"{project.scope}/top"}}
         )
-        assert made.json()["data"]["came_along"] == ["part"]
+        assert made.json()["data"]["dependencies_installed"] == ["part"]

@@ -85,7 +85,11 @@ class OidcExchange:
             raise AssertionInvalid("no publisher is registered for its workflow")
         scope = _scope(matching, request.scope)
         chosen = [publisher for publisher in matching if publisher.scope == scope]
-        skills = [] if any(not one.skills for one in chosen) else [pattern for one in chosen for pattern in one.skills]
+        skills = (
+            []
+            if any(not publisher.skills for publisher in chosen)
+            else [pattern for publisher in chosen for pattern in publisher.skills]
+        )
         return self._sign(chosen[0], tuple(dict.fromkeys(skills)), claims, caller)
 
     def _sign(

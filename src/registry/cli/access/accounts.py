@@ -5,9 +5,9 @@ database is enough.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
 import msgspec
@@ -20,7 +20,7 @@ from registry.auth.tokens import Tokens
 from registry.auth.users import NewUser, UserChanges, Users
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import Database, DatabaseError
@@ -31,7 +31,6 @@ from registry.errors import RegistryError
 
 _ALL = 10_000
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _role = click.option("--role", type=click.Choice(ROLES), default="user", show_default=True, help="The role it grants.")
 _new_role = click.option("--role", type=click.Choice(ROLES), help="The role of the user.")
@@ -41,7 +40,7 @@ _password = click.option(
 )
 
 
-def local_options(function: _Command) -> _Command:
+def local_options(function: Command) -> Command:
     """Give a command `--json` and the options that select a database."""
     return command.json_option(settings_options("data_dir", "database.url")(function))
 

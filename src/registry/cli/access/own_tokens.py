@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import click
@@ -10,13 +10,11 @@ import click
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import Login, find_credential, stored_logins
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.client import Limits, RegistryClient
 from registry.domain.api import API
 from registry.domain.models import now, timestamp
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _PATH = f"{API}/auth/tokens"
 _PAGE = 100
@@ -24,7 +22,7 @@ _DAYS = 90
 _MOST_DAYS = 366
 
 
-def _options(function: _Command) -> _Command:
+def _options(function: Command) -> Command:
     return command.json_option(command.registry_option(settings_options("data_dir")(function)))
 
 

@@ -1,14 +1,11 @@
 """The formats of reports that checks make."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+from registry.cli.help.settings_options import Command
 
 
-def format_options(function: _Command) -> _Command:
+def format_options(function: Command) -> Command:
     """Add `--format`, passed on as `output`, and `--json`."""
     as_json = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
     output = click.option(

@@ -9,7 +9,8 @@ import click
 from registry.config.settings import SETTINGS, Setting
 from registry.config.types import Url
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
+"""A function that becomes a command: what options decorate."""
 
 OFTEN_USED = frozenset(
     {
@@ -49,13 +50,13 @@ def parameter(key: str) -> str:
     return key.replace(".", "__")
 
 
-def settings_options(*keys: str, hides_rare: bool = False) -> Callable[[_Command], _Command]:
+def settings_options(*keys: str, hides_rare: bool = False) -> Callable[[Command], Command]:
     """Give a command the options of these settings, or of all. `hides_rare` leaves out of its help what few people use.
 
     The hidden options are in the help that `--help-all` prints.
     """
 
-    def add(command: _Command) -> _Command:
+    def add(command: Command) -> Command:
         for setting in reversed(SETTINGS):
             if setting.flag and (not keys or setting.key in keys):
                 command = _option(setting, hidden=hides_rare and setting.key not in OFTEN_USED)(command)
@@ -70,7 +71,7 @@ def settings_options(*keys: str, hides_rare: bool = False) -> Callable[[_Command
     return add
 
 
-def _option(setting: Setting, *, hidden: bool) -> Callable[[_Command], _Command]:
+def _option(setting: Setting, *, hidden: bool) -> Callable[[Command], Command]:
     is_switch = setting.type is bool
     return click.option(
         cast(str, setting.flag),
@@ -124,7 +125,7 @@ def _default(setting: Setting) -> str:
     return f"  [default: {', '.join(value) if isinstance(value, tuple) else value}]"
 
 
-def _help_all(command: _Command) -> _Command:
+def _help_all(command: Command) -> Command:
     def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted:
             for option in context.command.params:

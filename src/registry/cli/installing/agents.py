@@ -1,13 +1,13 @@
 """`skill-registry agents`, and what other commands do for the folders of agents."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
 from registry.cli import command, console
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.installing.rows import FAILED_OUTCOME
 from registry.cli.installing.steps import Row
 from registry.config.settings import Settings
@@ -16,10 +16,8 @@ from registry.errors import RegistryError
 from registry.project.agent_folders import AgentCopies, Places
 from registry.project.manifest_file import ManifestFile
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-
-def agent_options(function: _Command) -> _Command:
+def agent_options(function: Command) -> Command:
     """Give a command the options that name agents."""
     agent = click.option(
         "--agent",

@@ -2,19 +2,16 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 from registry.cli import command, console
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.installing.local_changes import difference
 from registry.cli.installing.steps import Row
 from registry.config.settings import Settings
 from registry.domain.file_names import printable_name
 from registry.project.lock_file import LOCK_FILE
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 FAILED_OUTCOME = "error"
 
@@ -22,7 +19,7 @@ _REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
 """The name of a field of the request in front of what is wrong with it. The user has typed an argument instead."""
 
 
-def installing_options(function: _Command) -> _Command:
+def installing_options(function: Command) -> Command:
     """Give a command `--json` and the options that select a catalog and a project."""
     options = settings_options(*command.SHARED_SETTINGS, "project.file")
     return command.global_option(command.json_option(command.server_option(options(function))))

@@ -19,8 +19,8 @@ from registry.project.manifest_file import ManifestFile, NewDependency
 
 Row = dict[str, Any]
 
-ALONG = "along"
-"""The field of a row with those of the skills that came along."""
+NEEDED = "needed"
+"""The field of a row with the rows of the skills that it needs."""
 
 Act = Callable[[CommandBackend], Row]
 """A function that changes one skill and returns fields of its row. It raises CommandFailed."""
@@ -67,12 +67,12 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
         warn_of_withdrawal(skill)
         reason = "; ".join(skill["warnings"]) or None
         row = {**_of_skill(skill), "outcome": "installed", "reason": reason}
-        along = [backend.skill(one) for one in skill.get("came_along", ())]
-        for one in along:
-            warn_of_risk(one)
-            warn_of_withdrawal(one)
+        along = [backend.skill(needed_skill) for needed_skill in skill.get("dependencies_installed", ())]
+        for needed_skill in along:
+            warn_of_risk(needed_skill)
+            warn_of_withdrawal(needed_skill)
         needed = {"outcome": "installed", "reason": f"needed by {skill['id']}"}
-        return row | {ALONG: [{**_of_skill(one), **needed} for one in along]}
+        return row | {NEEDED: [{**_of_skill(needed_skill), **needed} for needed_skill in along]}
 
     return act
 

@@ -1,17 +1,16 @@
 """The filters and orders of a search as options of the command: those that `FilterValues` declares."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import click
 import msgspec
 
 from registry.cli import command
+from registry.cli.help.settings_options import Command
 from registry.domain.findings import RISKS
 from registry.services.schemas import FILTERS, FilterValues, SearchFilters
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FIELDS = MappingProxyType({field.name: field.type for field in msgspec.structs.fields(FilterValues)})
 _OPTIONS = MappingProxyType(
@@ -27,7 +26,7 @@ def _is_choice(name: str) -> bool:
     return bool in get_args(_FIELDS[name])
 
 
-def filter_options(function: _Command) -> _Command:
+def filter_options(function: Command) -> Command:
     """Add an option for each filter, and `--not` for what skills must not have."""
     excluded = click.option(
         "--not",
@@ -82,5 +81,5 @@ def as_parameters(filters: SearchFilters) -> Iterator[tuple[str, str]]:
     values = msgspec.to_builtins(filters)
     for prefix, fields in (("", values), ("not.", values.pop("not") or {})):
         for name, value in fields.items():
-            for one in value if isinstance(value, list) else [] if value is None else [value]:
-                yield f"{prefix}{name}", str(one).lower() if isinstance(one, bool) else str(one)
+            for item in value if isinstance(value, list) else [] if value is None else [value]:
+                yield f"{prefix}{name}", str(item).lower() if isinstance(item, bool) else str(item)

@@ -52,8 +52,8 @@ def filters_of(values: Mapping[str, Any]) -> SearchFilters:
 
 def _several(texts: Sequence[str], *, split: bool) -> list[str]:
     """Return the values of a parameter, with `split` also those between commas."""
-    each = (one for text in texts for one in (text.split(",") if split else [text]))
-    return list(dict.fromkeys(one.strip() for one in each if one.strip()))
+    each = (part for text in texts for part in (text.split(",") if split else [text]))
+    return list(dict.fromkeys(part.strip() for part in each if part.strip()))
 
 
 _LABELS = frozenset({"tags", "any_tags", "capabilities", "any_capabilities"})

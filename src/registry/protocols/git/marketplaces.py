@@ -172,7 +172,7 @@ def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple
     names = plugin_names(skills)
     for skill_id, name in names.items():
         skill = skills[skill_id]
-        needed = tuple(names[one] for one in skill.needs if one in names)
+        needed = tuple(names[need] for need in skill.needs if need in names)
         plugin = Plugin(name, str(name_of(skill_id)), skill.description, skill.plugin_version, skill.folder, needed)
         objects = list(plugin_objects(plugin))
         writer.add(objects)

@@ -119,8 +119,8 @@ def _install(services: Services, caller: Caller, asked: InstallArguments) -> dic
     if present is not None:
         return _installed(services, caller, present, f"{present.id} {present.version} is already installed. ")
     made = create_skill(services, SkillRequest(skill_id=asked.id, source_name=skill.source))
-    along = [services.catalog.get(one) for one in made.came_along or ()]
-    named = ", ".join(f"{one.id} {one.version}" for one in along)
+    along = [services.catalog.get(needed_id) for needed_id in made.dependencies_installed or ()]
+    named = ", ".join(f"{other.id} {other.version}" for other in along)
     needed = f"It needs other skills, which came along: {named}. " if named else ""
     return _installed(services, caller, made, f"Installed {made.id} {made.version}. {needed}", along)
 
@@ -130,18 +130,21 @@ def _installed(
 ) -> dict[str, Any]:
     folder = services.skill_files.folder(skill) if caller.is_here else None
     place = f"{base_directory(folder)}. " if folder is not None else ""
-    each = (f"{withdrawal_warning(one.version, one.withdrawn)}{risk_warning(one.findings)}" for one in (skill, *along))
+    each = (
+        f"{withdrawal_warning(installed.version, installed.withdrawn)}{risk_warning(installed.findings)}"
+        for installed in (skill, *along)
+    )
     warnings = "".join(each)
     text = f"{warnings}{done}{place}Read it with {GET}(id='{skill.id}')."
     structured = {
         "skills": [
             {
-                "id": one.id,
-                "version": one.version,
+                "id": installed.id,
+                "version": installed.version,
                 "installed": True,
-                "risk": one.findings.risk if one.findings else None,
+                "risk": installed.findings.risk if installed.findings else None,
             }
-            for one in (skill, *along)
+            for installed in (skill, *along)
         ]
     }
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
