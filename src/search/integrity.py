@@ -91,10 +91,7 @@ def sha256(path: Path) -> str:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file at once, and wait until that is on the disk. Raises OSError."""
-    temporary = path.with_suffix(f"{path.suffix}.tmp")
-    temporary.write_bytes(data)
-    _fsync(temporary)
-    temporary.replace(path)
+    _written_beside(path, data).replace(path)
     _fsync(path.parent)
 
 
@@ -110,8 +107,10 @@ def write_with_sidecar(temporary: Path, path: Path, metadata: dict[str, Any]) ->
     """
     _fsync(temporary)
     sidecar_data = json.dumps({**metadata, "sha256": sha256(temporary)}, sort_keys=True).encode()
+    sidecar_temporary = _written_beside(sidecar(path), sidecar_data)  # a full disk is noticed before either is replaced
     temporary.replace(path)
-    replace_file(sidecar(path), sidecar_data)
+    sidecar_temporary.replace(sidecar(path))
+    _fsync(path.parent)
 
 
 def read_sidecar(path: Path) -> dict[str, Any] | None:
@@ -122,6 +121,14 @@ def read_sidecar(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return metadata if isinstance(metadata, dict) and metadata.get("sha256") == digest else None
+
+
+def _written_beside(path: Path, data: bytes) -> Path:
+    """Write what is to replace a file to the disk, and return where it is. Raises OSError."""
+    temporary = path.with_suffix(f"{path.suffix}.tmp")
+    temporary.write_bytes(data)
+    _fsync(temporary)
+    return temporary
 
 
 def _fsync(path: Path) -> None:

@@ -85,11 +85,8 @@ class OidcExchange:
             raise AssertionInvalid("no publisher is registered for its workflow")
         scope = _scope(matching, request.scope)
         chosen = [publisher for publisher in matching if publisher.scope == scope]
-        skills = (
-            []
-            if any(not publisher.skills for publisher in chosen)
-            else [pattern for publisher in chosen for pattern in publisher.skills]
-        )
+        takes_all = any(not publisher.skills for publisher in chosen)
+        skills = [] if takes_all else [pattern for publisher in chosen for pattern in publisher.skills]
         return self._sign(chosen[0], tuple(dict.fromkeys(skills)), claims, caller)
 
     def _sign(
