@@ -5,8 +5,10 @@ finds some leaves its transaction open for the next, and the last of them commit
 come, so a single writer takes as long as before.
 """
 
+import contextlib
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
@@ -34,8 +36,19 @@ class _Open(Generic[_Connection]):
             raise self.error
 
 
+class _Waiting:
+    """A writer that waits for its turn. `turn` is released when it comes."""
+
+    def __init__(self, *, shared: bool) -> None:
+        self.shared = shared
+        self.turn = threading.Lock()
+        self.turn.acquire()
+
+
 class SharedCommits(ABC, Generic[_Connection]):
-    """The turns of the writers of one process. A writer waits at most `seconds` for its turn; None means forever.
+    """The turns of the writers of one process, first come, first served: no writer can write on while others wait.
+
+    A writer waits at most `seconds` for its turn; None means forever.
 
     Each writer that joins others has a savepoint, so a write that fails changes nothing and fails alone. What it has
     read may come from the writers before it, so its failure, too, waits for their commit. If the commit fails, all of
@@ -44,9 +57,9 @@ class SharedCommits(ABC, Generic[_Connection]):
 
     def __init__(self, seconds: float | None = None) -> None:
         self._seconds = seconds
-        self._turns = threading.Condition()
+        self._turns = threading.Lock()  # guards the next two
         self._is_busy = False
-        self._joining = 0
+        self._queue: deque[_Waiting] = deque()
         self._open: _Open[_Connection] | None = None  # belongs to the writer whose turn it is
 
     @abstractmethod
@@ -88,13 +101,27 @@ class SharedCommits(ABC, Generic[_Connection]):
 
     def _take_turn(self, *, shared: bool) -> None:
         with self._turns:
-            self._joining += shared
-            try:
-                if not self._turns.wait_for(lambda: not self._is_busy, self._seconds):
-                    raise DatabaseUnavailable("other writes took too long: try again later")
-            finally:
-                self._joining -= shared
-            self._is_busy = True
+            if not self._is_busy:
+                self._is_busy = True
+                return
+            self._queue.append(waiting := _Waiting(shared=shared))
+        try:
+            came = waiting.turn.acquire(timeout=-1 if self._seconds is None else self._seconds)
+        except BaseException:  # an interrupt
+            if not self._has_left(waiting):
+                if self._open is not None:
+                    self._commit(self._open)
+                self._pass_turn()
+            raise
+        if not came and self._has_left(waiting):
+            raise DatabaseUnavailable("other writes took too long: try again later")
+
+    def _has_left(self, waiting: _Waiting) -> bool:
+        """Remove a writer from the queue; return false if its turn has come meanwhile."""
+        with self._turns, contextlib.suppress(ValueError):
+            self._queue.remove(waiting)
+            return True
+        return False
 
     def _joined(self, *, shared: bool) -> _Open[_Connection]:
         if self._open is not None and not shared:
@@ -106,9 +133,8 @@ class SharedCommits(ABC, Generic[_Connection]):
     def _end_turn(self, joined: _Open[_Connection], *, shared: bool) -> None:
         """Leave the transaction to a writer that waits to join it, else commit it."""
         with self._turns:
-            if shared and self._joining:
-                self._is_busy = False
-                self._turns.notify()
+            if shared and any(waiting.shared for waiting in self._queue):
+                self._hand_over()
                 return
         if not joined.ended.is_set():
             self._commit(joined)
@@ -116,8 +142,14 @@ class SharedCommits(ABC, Generic[_Connection]):
 
     def _pass_turn(self) -> None:
         with self._turns:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the turn to the writer that has waited longest, which takes it even if its time is over just then."""
+        if self._queue:
+            self._queue.popleft().turn.release()
+        else:
             self._is_busy = False
-            self._turns.notify()
 
     @contextmanager
     def _savepoint(self, joined: _Open[_Connection]) -> Iterator[None]:

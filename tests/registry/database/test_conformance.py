@@ -168,7 +168,7 @@ class SharedWrites:
             first = pool.submit(self._write, self._names[0], meanwhile)
             self._has_begun.wait()
             others = [pool.submit(self._write, name, meanwhile) for name in self._names[1:]]
-            wait_until(lambda: self._database._commits._joining == len(others))  # type: ignore[attr-defined]
+            wait_until(lambda: len(self._database._commits._queue) == len(others))  # type: ignore[attr-defined]
             self._may_end.set()
             return [one.exception() or one.result() for one in (first, *others)]
 
@@ -245,6 +245,34 @@ def test_writes_that_may_not_be_shared_are_not(database: Database, other: Databa
     with ThreadPoolExecutor(12) as pool:
         assert all(pool.map(write, range(24)))
     assert facts(other, *names) == sorted(names)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_writer_that_writes_on_and_on_lets_others_come_in_their_turn(database: Database, *, shared: bool) -> None:
+    order: list[str] = []
+    is_writing, may_end = threading.Event(), threading.Event()
+
+    def write(name: str) -> None:
+        with database.write(shared=shared) as transaction:
+            is_writing.set()
+            may_end.wait()
+            transaction.put_fact(name, "1")
+            order.append(name)
+
+    def write_on() -> None:
+        for number in range(3):
+            write(f"on-{number}")
+
+    with ThreadPoolExecutor(3) as pool:
+        writes = [pool.submit(write_on)]
+        is_writing.wait()
+        for count, name in enumerate(("first", "second"), 1):
+            writes.append(pool.submit(write, name))
+            wait_until(lambda count=count: len(database._commits._queue) == count)  # type: ignore[attr-defined, misc]
+        may_end.set()
+        for one in writes:
+            one.result()
+    assert order[:3] == ["on-0", "first", "second"]
 
 
 def test_one_thread_of_one_process_holds_a_claim(database: Database, other: Database) -> None:
