@@ -1,10 +1,13 @@
-"""The real command, run to its end."""
+"""The real command, run to its end or killed before it."""
 
 import json
 import os
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from support.killing import Steps, waiting
 from support.processes import Finished
 from support.servers import COMMAND, NO_CACHE
 
@@ -15,9 +18,7 @@ class Done:
     """One finished command. The logins of whoever runs the tests are not seen: `folder` holds the configuration."""
 
     def __init__(self, folder: Path, *args: str, stdin: str = "", **env: str) -> None:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
-        whole = plain | {"XDG_CONFIG_HOME": str(folder / "config")} | WORDS_ONLY | NO_CACHE | env
-        done = Finished([COMMAND, *args], whole, folder, stdin=stdin)
+        done = Finished([COMMAND, *args], _environment(folder, env), folder, stdin=stdin)
         self.code, self.out, self.error = done.code, done.out, done.error
 
     @property
@@ -32,3 +33,23 @@ class Done:
         assert self.error.startswith("skill-registry: ")
         for word in words:
             assert word in self.error
+
+
+def steps(folder: Path, *args: str, kill_at: int | None = None, **env: str) -> int:
+    """Run a command, killed after a step if that is given, and return how many steps it took."""
+    process = waiting([COMMAND, *args], _environment(folder, env))
+    with Steps(process, kill_at, pause=0.1) as followed:
+        process.communicate(b"go\n")
+    return len(followed.taken)
+
+
+def exit_without_space(kilobytes: int, folder: Path, *args: str, **env: str) -> tuple[int, str]:
+    """Run a command that can write no larger file, as on a disk without space; return its exit code and its errors."""
+    line = ["sh", "-c", f'ulimit -f {2 * kilobytes}; exec "$@"', "sh", COMMAND, *args]
+    done = subprocess.run(line, capture_output=True, env=_environment(folder, env), cwd=folder, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def _environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
+    return {**plain, "XDG_CONFIG_HOME": str(folder / "config"), **WORDS_ONLY, **NO_CACHE, **env}

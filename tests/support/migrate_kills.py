@@ -1,15 +1,11 @@
 """`skill-registry migrate`, killed after one of its steps, and run again."""
 
-import json
-import os
 from pathlib import Path
-from typing import Any
 
 from registry.database.sqlite import SqliteDatabase
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
-from support.killing import Steps, waiting
-from support.servers import COMMAND
+from support.commands import Done, steps
 
 Tables = dict[str, tuple[int, str]]
 """How many rows each table has, and their digest, by its name."""
@@ -33,19 +29,15 @@ class Migration:
     """Copies of one SQLite catalog."""
 
     def __init__(self, source: Path) -> None:
-        self._command = (COMMAND, "migrate", "--from", f"sqlite:///{source}", "--json")
+        self._folder = source.parent
+        self._arguments = ("migrate", "--from", f"sqlite:///{source}", "--json")
 
     def run(self, target: str) -> Tables:
         """Copy into a database and return its tables."""
-        process = waiting(self._command, {**os.environ, "SKILL_REGISTRY_DATABASE_URL": target})
-        output, errors = process.communicate(b"go\n")
-        assert process.returncode == 0, errors.decode()
-        tables: list[dict[str, Any]] = json.loads(output)["tables"]
-        return {one["table"]: (one["rows"], one["digest"]) for one in tables}
+        done = Done(self._folder, *self._arguments, SKILL_REGISTRY_DATABASE_URL=target)
+        assert done.code == 0, done.error
+        return {one["table"]: (one["rows"], one["digest"]) for one in done.json["tables"]}
 
     def steps(self, target: str, kill_at: int | None = None) -> int:
         """Copy into a database, killed after a step; return how many steps were taken."""
-        process = waiting(self._command, {**os.environ, "SKILL_REGISTRY_DATABASE_URL": target})
-        with Steps(process, kill_at, pause=0.1) as steps:
-            process.communicate(b"go\n")
-        return len(steps.taken)
+        return steps(self._folder, *self._arguments, kill_at=kill_at, SKILL_REGISTRY_DATABASE_URL=target)

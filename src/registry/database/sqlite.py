@@ -110,11 +110,11 @@ class SqliteDatabase:
         self._reserve = DiskReserve(path.with_name(f"{path.name}-reserve"))
         self._local = threading.local()
         self._open: list[sqlite_utils.Database] = []
-        if path.exists():
-            check_header(path)
-        else:
-            create(path)
         try:
+            if path.exists():
+                check_header(path)
+            else:
+                create(path)
             writer = self._connect()
             migrate(writer)
             self._commits = _SqliteCommits(writer)

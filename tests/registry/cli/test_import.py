@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Done
+from support.commands import Done, steps
+from support.endurance import times
 from support.servers import RunningServer, new_skill, write_skill
 
 
@@ -74,3 +75,28 @@ def test_nothing_to_import_is_said(tmp_path: Path) -> None:
     (tmp_path / "blank.ndjson").write_text("\n\n")
     Done(tmp_path, "import", "blank.ndjson").complains(1, "no skills", "blank.ndjson")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.endurance
+def test_an_import_that_is_killed_at_any_step_is_repeated(tmp_path: Path) -> None:
+    ids, kills = [f"many-{number:02}" for number in range(40)], times(10)
+    name = lines(tmp_path, *ids)
+
+    def importing(folder: str) -> list[str]:
+        return [
+            "import",
+            str(tmp_path / name),
+            f"--skills-dir={tmp_path}/{folder}/skills",
+            f"--data-dir={tmp_path}/{folder}",
+        ]
+
+    taken = steps(tmp_path, *importing("whole"))
+    for number in range(kills):
+        folder = f"killed-{number}"
+        steps(tmp_path, *importing(folder), kill_at=taken - number * taken // kills)
+        done = Done(tmp_path, *importing(folder), "--skip-existing", "--json")
+        assert (done.code, done.json["created"] + done.json["existing"]) == (0, len(ids)), done.out
+        stores = [f"--skills-dir={tmp_path}/{folder}/skills", f"--data-dir={tmp_path}/{folder}", "--json"]
+        assert [skill["id"] for skill in Done(tmp_path, "list", "--limit=100", *stores).json["skills"]] == ids
+        assert Done(tmp_path, "fsck", *stores).json["drift"] == []
+        assert sorted(path.parent.name for path in (tmp_path / folder).rglob("SKILL.md")) == ids

@@ -16,7 +16,8 @@ from registry.db import DatabaseUnusable
 from registry.ops.backup import backup
 from registry.ops.backup_files import NoBackup
 from registry.ops.backup_manifest import read_manifest, verify, verify_restored
-from support.commands import Done
+from support.commands import Done, exit_without_space, steps
+from support.endurance import times
 from support.kept_registry import KeptRegistry
 from support.postgres_server import PostgresServer
 
@@ -194,3 +195,37 @@ def test_a_killed_backup_is_removed_by_the_next_one(kept: KeptRegistry, tmp_path
     os.close(descriptor)
     backup(kept.settings(), tmp_path / "other")
     assert not running.exists()
+
+
+def stores(kept: KeptRegistry) -> list[str]:
+    return [f"--data-dir={kept.data_dir}", f"--skills-dir={kept.folder}/skills", f"--blobs-dir={kept.folder}/blobs"]
+
+
+@pytest.mark.endurance
+def test_a_backup_that_is_killed_at_any_step_leaves_nothing_but_whole_backups(
+    kept: KeptRegistry, tmp_path: Path
+) -> None:
+    into, kills = tmp_path / "backups", times(6)
+    into.mkdir()
+    taken = steps(tmp_path, "backup", str(into / "first"), *stores(kept), **kept.environment)
+    for number in range(kills):
+        killed, whole = str(into / f"killed-{number}"), str(into / f"whole-{number}")
+        kill_at = taken - number * taken // kills
+        steps(tmp_path, "backup", killed, *stores(kept), kill_at=kill_at, **kept.environment)
+        done = Done(tmp_path, "backup", whole, *stores(kept), **kept.environment)
+        assert done.code == 0, done.error
+        assert not list(into.glob(".*"))
+    names = {path.name for path in into.iterdir()}
+    assert names >= {"first", *(f"whole-{number}" for number in range(kills))}
+    assert {name: verify(into / name) for name in names} == {name: [] for name in names}
+    assert kept.inspect().drift == []
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kilobytes", [0, 1, 64, 256])
+def test_a_backup_without_space_leaves_nothing(kept: KeptRegistry, tmp_path: Path, kilobytes: int) -> None:
+    into = tmp_path / "backups"
+    into.mkdir()
+    code, error = exit_without_space(kilobytes, tmp_path, "backup", str(into / "copy"), *stores(kept))
+    assert (code, error.count("\n"), error.startswith("skill-registry: ")) == (1, 1, True), error
+    assert list(into.iterdir()) == []

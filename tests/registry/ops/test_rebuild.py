@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from registry.database.sqlite import file_digests
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
 from registry.transparency.merkle import is_consistent
-from support.commands import Done
+from support.commands import Done, exit_without_space, steps
+from support.endurance import times
 from support.git_server import _BLANK
 from support.parties import Developer
 from support.ports import free_port
@@ -42,10 +44,13 @@ class LostRegistry(Registry):
         path = f"/api/v1/registry/skills/acme/{name}/{version}/{action}"
         self.http.post(path, headers=self.caller("root", "admin")).raise_for_status()
 
-    def run(self, *args: str) -> Done:
+    @property
+    def stores(self) -> tuple[str, ...]:
         index = ("--registry-index-url", str(self.remote))
-        stores = ("--data-dir", str(self.data_dir), "--blobs-dir", str(self.blobs), *index)
-        return Done(self.folder, *args, *stores, **self._env)
+        return ("--data-dir", str(self.data_dir), "--blobs-dir", str(self.blobs), *index)
+
+    def run(self, *args: str) -> Done:
+        return Done(self.folder, *args, *self.stores, **self._env)
 
     def rebuild(self, *args: str) -> Done:
         return self.run("rebuild", "--from-index", "--json", *args)
@@ -178,12 +183,43 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> LostRegistry:
 @pytest.fixture
 def lost(filled: LostRegistry, tmp_path: Path) -> LostRegistry:
     """A stopped copy of a registry without a database."""
-    shutil.copytree(filled.folder, tmp_path / "registry", symlinks=True)
-    registry = LostRegistry(tmp_path / "registry", {})
+    return without_database(filled, tmp_path / "registry")
+
+
+def without_database(filled: LostRegistry, folder: Path) -> LostRegistry:
+    shutil.copytree(filled.folder, folder, symlinks=True)
+    registry = LostRegistry(folder, {})
     for left in registry.data_dir.glob(f"{DATABASE}*"):
         if left.is_file():
             left.unlink()
     return registry
+
+
+def rows(registry: LostRegistry) -> dict[str, tuple[int, str]]:
+    """Return the number of rows and the digest of every table; `facts` has random values."""
+    digests = file_digests(registry.data_dir / DATABASE)
+    return {table.table: (table.rows, table.digest) for table in digests if table.table != "facts"}
+
+
+@pytest.mark.endurance
+def test_a_rebuild_that_is_killed_at_any_step_ends_like_one_that_is_not(filled: LostRegistry, tmp_path: Path) -> None:
+    whole, kills = without_database(filled, tmp_path / "whole"), times(12)
+    taken = steps(whole.folder, "rebuild", "--from-index", *whole.stores)
+    for number in range(kills):
+        registry = without_database(filled, tmp_path / f"killed-{number}")
+        steps(registry.folder, "rebuild", "--from-index", *registry.stores, kill_at=taken - number * taken // kills)
+        done = registry.rebuild()
+        assert done.code == 0 or "can be read" in done.error, done.error
+        assert rows(registry) == rows(whole)
+
+
+@pytest.mark.parametrize("kilobytes", [0, 1, 64, 128])
+def test_a_rebuild_without_space_is_repeated(filled: LostRegistry, lost: LostRegistry, kilobytes: int) -> None:
+    code, error = exit_without_space(kilobytes, lost.folder, "rebuild", "--from-index", *lost.stores)
+    assert (code, error.count("\n"), error.startswith("skill-registry: ")) == (1, 1, True), error
+    done = lost.rebuild()
+    assert done.code == 0, done.error
+    assert rows(lost)["published"] == rows(filled)["published"]
 
 
 def refused(registry: LostRegistry, *words: str, args: tuple[str, ...] = ()) -> None:
