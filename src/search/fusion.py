@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.modes import MatchedBy, RanMode, Relevance
+from search.types import Flags, among
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scores = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 RANDOM_PAIRS = 256
@@ -173,7 +173,7 @@ class Ranking(Sequence[Fused]):
 
     def raised(self, keys: Sequence[int]) -> "Ranking":
         """Return the ranking with those of these candidates that are of low relevance as *medium*."""
-        bands = np.where(self.is_weak & np.isin(self._keys, keys), _RELEVANCES.index("medium"), self._bands)
+        bands = np.where(self.is_weak & among(self._keys, keys), _RELEVANCES.index("medium"), self._bands)
         return Ranking(self._keys, self._scores, bands, self._matched_by)
 
     def with_ties(self, start: int, end: int) -> "Ties":

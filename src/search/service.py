@@ -12,7 +12,7 @@ import numpy as np
 from embeddings.base import Embedder, EmbeddingError, Matrix
 from search.examples import allowed_matches, match_examples
 from search.explainer import explain
-from search.fusion import MINILM, Flags, Ranking, Signals, fuse
+from search.fusion import MINILM, Ranking, Signals, fuse
 from search.in_flight import InFlight
 from search.index_sync import IndexSync
 from search.lexical.concurrent_query import LARGE, ConcurrentLexicalQuery, LexicalQuery
@@ -32,7 +32,7 @@ from search.requests import LISTED_COPIES, Copies, Hit, Results, SearchRequest, 
 from search.text import fold
 from search.totals import Counted
 from search.two_requests import least_alike, with_both
-from search.types import Documents, Filter, Keys, Match
+from search.types import Documents, Filter, Flags, Keys, Match, among
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
 from search.vectors.filtered import FilteredNeighbours
@@ -267,15 +267,15 @@ class SearchService:
             keys=keys,
             bm25=np.concatenate((matched.scores, np.zeros(len(others), np.float32))),
             cosine=candidate_cosines(index, vectors, near, keys),
-            exact=_flags(keys, exact),
-            prefix=_flags(keys, prefixed),
+            exact=among(keys, exact),
+            prefix=among(keys, prefixed),
             ceiling=query.reader.ceiling(query.spelling.ceiling),
             null=index.null_distribution() if index is not None else MINILM,
             documents=len(query.reader),
             with_words=matched.total,
             examples=None if used is None else used.gains(keys),
-            meant=_flags(keys, meant) if meant else None,
-            unwanted=_flags(keys, sorted(query.prompt.unwanted)) if query.prompt.unwanted else None,
+            meant=among(keys, meant) if meant else None,
+            unwanted=among(keys, sorted(query.prompt.unwanted)) if query.prompt.unwanted else None,
             lowered=self._lowered_among(query.reader, keys),
         )
 
@@ -283,9 +283,9 @@ class SearchService:
         """Return which of the documents come after others that fit as well, None if none does."""
         lowered = None if self._lowered is None else reader.rejected_keys(self._lowered)
         if lowered is None:  # they are many, or there is no such filter
-            return None if self._lowered is None else ~np.isin(keys, reader.filter_keys(keys, self._lowered))
-        flags = np.isin(keys, lowered) if len(lowered) else None
-        return flags if flags is not None and flags.any() else None
+            return None if self._lowered is None else ~among(keys, reader.filter_keys(keys, self._lowered))
+        flags = among(keys, lowered)
+        return flags if flags.any() else None
 
     def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
         """Return the ranking of a query, with places for both of its requests on the first page if it has two."""
@@ -390,7 +390,3 @@ def _fall_back_to_keywords(mode: Mode, error: Exception, warnings: list[str]) ->
     if mode == "semantic":
         raise SemanticUnavailable(f"Semantic search is unavailable: {error}") from error
     warnings.append(f"degraded: keyword search only, because {error}")
-
-
-def _flags(keys: Keys, flagged: Sequence[int]) -> Flags:
-    return np.isin(keys, flagged) if flagged else np.zeros(len(keys), np.bool_)

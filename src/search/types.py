@@ -91,6 +91,18 @@ class Embedded(NamedTuple):
 Keys = NDArray[np.int64]
 """Document keys, shape (documents,)."""
 
+Flags = NDArray[np.bool_]
+"""One flag for each document, shape (documents,)."""
+
+
+def among(keys: Keys, others: Keys | Sequence[int]) -> Flags:
+    """Return which of `keys` are among a few `others`. numpy's `isin` takes ten times as long for some hundred keys."""
+    if not len(others):
+        return np.zeros(len(keys), np.bool_)
+    ascending = np.sort(np.asarray(others, np.int64))
+    flags: Flags = ascending.take(ascending.searchsorted(keys), mode="clip") == keys
+    return flags
+
 
 class Match(NamedTuple):
     """Documents that an index returned, with their scores: parallel arrays of shape (documents,).

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.copies.likeness import SIGNATURE_WORDS, Signatures, are_copies, description_hashes, name_hashes, signature
-from search.types import DocumentGone, DocumentPut, Keys
+from search.types import DocumentGone, DocumentPut, Flags, Keys
 
-_Flags = NDArray[np.bool_]
 _MOST_COMPARED = 64
 """The originals of one name and description that a skill is compared with: no catalog may make it slow."""
 
@@ -32,7 +31,7 @@ class _Table(NamedTuple):
     originals: Keys
     signatures: Signatures
     copied: frozenset[int]
-    is_of_family: _Flags
+    is_of_family: Flags
     copies: int
 
 
@@ -98,12 +97,12 @@ class CopyIndex:
         return self._table.copies
 
 
-def _has(table: _Table, keys: Keys, signatures: Signatures) -> _Flags:
+def _has(table: _Table, keys: Keys, signatures: Signatures) -> Flags:
     """Return which of some documents the table has with the same signature. One that is no copy need not be in it."""
     rows = np.minimum(np.searchsorted(table.keys, keys), max(len(table.keys) - 1, 0))
     if not len(table.keys):
         return np.zeros(len(keys), np.bool_)
-    same: _Flags = (table.keys[rows] == keys) & (table.signatures[rows] == signatures).all(1)
+    same: Flags = (table.keys[rows] == keys) & (table.signatures[rows] == signatures).all(1)
     return same
 
 
@@ -123,7 +122,7 @@ def _replaced(old: _Table, keys: Keys, signatures: Signatures) -> _Table:
     )
 
 
-def _find_originals(keys: Keys, originals: Keys, signatures: Signatures, loose: _Flags) -> None:
+def _find_originals(keys: Keys, originals: Keys, signatures: Signatures, loose: Flags) -> None:
     """Set the originals of the `loose` documents: the first that is no copy itself and of which each is a copy."""
     names, descriptions = name_hashes(signatures), description_hashes(signatures)
     with_name: dict[int, list[int]] = defaultdict(list)
@@ -139,7 +138,7 @@ def _find_originals(keys: Keys, originals: Keys, signatures: Signatures, loose: 
                 rows.append(row)
 
 
-def _related(names: Keys, descriptions: Keys, loose: _Flags) -> NDArray[np.intp]:
+def _related(names: Keys, descriptions: Keys, loose: Flags) -> NDArray[np.intp]:
     """Return the rows with the name or the description of a `loose` one, those that are not loose first."""
     related = np.zeros(len(names), np.bool_)
     for hashes in (names, descriptions):
@@ -148,7 +147,7 @@ def _related(names: Keys, descriptions: Keys, loose: _Flags) -> NDArray[np.intp]
     return np.concatenate((np.flatnonzero(related & ~loose), np.flatnonzero(related & loose)))
 
 
-def _is_shared(hashes: Keys) -> _Flags:
+def _is_shared(hashes: Keys) -> Flags:
     _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    shared: _Flags = counts[inverse] > 1
+    shared: Flags = counts[inverse] > 1
     return shared

@@ -14,7 +14,7 @@ from search.lexical.dictionary import Dictionary
 from search.lexical.memory_segment import EMPTY_SEGMENT, MemorySegment, term_scores
 from search.lexical.schema import NAME_FIELDS, SCHEMA, SIGNATURE_FIELDS, has_key, query_terms
 from search.text import QUERY_TERMS, remove_spaces
-from search.types import Filter, Keys, Match
+from search.types import Filter, Keys, Match, among
 
 _K1_PLUS_1 = 2.2
 _QUERY = tantivy.Query
@@ -310,7 +310,7 @@ class LexicalReader:
         found = self._matched(query, limit + len(excluded), count=count)
         if not len(excluded):
             return found
-        passed = np.flatnonzero(~np.isin(found.keys, excluded))[:limit]
+        passed = np.flatnonzero(~among(found.keys, excluded))[:limit]
         return Match(found.keys[passed], found.scores[passed])
 
     def _labelled_keys(self, rejecting: Filter) -> Keys | None:

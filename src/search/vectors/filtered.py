@@ -2,12 +2,10 @@
 
 import math
 
-import numpy as np
-
 from embeddings.base import Matrix
 from search.lexical.reader import LexicalReader
 from search.lru_cache import LruCache
-from search.types import Filter, Keys, Match
+from search.types import Filter, Keys, Match, among
 from search.vectors.base import VectorIndex
 
 _BROAD = 0.2
@@ -37,7 +35,7 @@ class FilteredNeighbours:
             near = index.search(vectors, depth + len(rejected))
             if not len(rejected):
                 return near
-            passed = ~np.isin(near.keys, rejected)
+            passed = ~among(near.keys, rejected)
             return Match(near.keys[passed], near.scores[passed])
         cache_key, total = (reader.revision, allowed), len(reader)
         count = self._counts.get(cache_key)
@@ -45,7 +43,7 @@ class FilteredNeighbours:
             self._counts.put(cache_key, count := reader.count(allowed))
         if count >= _BROAD * total:
             near = index.search(vectors, min(math.ceil(_OVERSAMPLING * depth * total / count), total))
-            passed = np.isin(near.keys, reader.filter_keys(near.keys, allowed))
+            passed = among(near.keys, reader.filter_keys(near.keys, allowed))
             if passed.sum() >= depth * len(vectors):
                 return Match(near.keys[passed], near.scores[passed])
         keys = self._keys.get(cache_key)

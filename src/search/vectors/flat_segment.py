@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.base import Matrix
-from search.types import Keys
+from search.types import Flags, Keys
 
 _MIN_DEAD_ROWS = 64  # dead rows that are tolerated whatever their share
 _MIN_LIVE_SHARE = 0.875
@@ -19,8 +19,6 @@ _MIN_TAIL = 256
 
 _TAIL_SHARE = 1 / 16
 """... and their share from which they move to the main index, which is copied then."""
-
-Flags = NDArray[np.bool_]
 
 
 class FlatSegment:
