@@ -310,7 +310,8 @@ def _score(coverage: Scores, evidence: Scores, mode: RanMode) -> Scores:
 def _placed(coverage: Scores, evidence: Scores, signals: Signals, mode: RanMode) -> Scores:
     """Return the scores that decide the places of the candidates."""
     if signals.lowered is not None:
-        coverage, evidence = (np.where(signals.lowered, _LOWERED * each, each) for each in (coverage, evidence))
+        share = np.where(signals.lowered, _LOWERED, 1.0)
+        coverage, evidence = coverage * share, evidence * share
     return _score(coverage, evidence, mode)
 
 
