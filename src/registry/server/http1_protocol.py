@@ -117,6 +117,10 @@ class LimitedProtocol(HttpToolsProtocol):
         """Return whether whatever still comes is discarded."""
         return self._refused or self.transport.is_closing()
 
+    def is_amid_message(self) -> bool:
+        """Return whether the rest of a message is awaited."""
+        return self._in_head or self._in_body
+
     def wants_more(self) -> bool:
         """Return whether the next bytes may be parsed, or requests that came before must be answered first."""
         if not self.pipeline:

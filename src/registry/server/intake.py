@@ -23,6 +23,15 @@ _WORK_OF_A_TURN = 128
 
 _END_OF_HEAD = b"\r\n\r\n"
 
+_DROP_BYTES = 64
+"""A read of fewer bytes that completes no message is a drop. Each costs as much as a read of 16 KiB."""
+
+_FREE_DROPS = 16
+"""Drops in a row that are read as they come: some devices send each line of a head on its own."""
+
+_PAUSE_OF_A_DROP, _LONGEST_PAUSE = 0.005, 0.25
+"""Seconds for which a connection is not read after each further drop, longer each time. The bytes add up meanwhile."""
+
 
 class Consumer(Protocol):
     """The protocol of a connection as its intake sees it."""
@@ -45,6 +54,9 @@ class Consumer(Protocol):
     def is_over(self) -> bool:
         """Return whether whatever still comes is discarded."""
 
+    def is_amid_message(self) -> bool:
+        """Return whether the rest of a message is awaited."""
+
     def parse(self, piece: memoryview) -> int:
         """Parse some bytes, and return how often the parser has called back. They are valid during the call only."""
 
@@ -64,6 +76,7 @@ class Intake(asyncio.BufferedProtocol):
         self._turns = turns
         self._loop = loop
         self._waiting = b""
+        self._drops = 0
         self.gate: ReadingGate
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -101,6 +114,14 @@ class Intake(asyncio.BufferedProtocol):
         if parsed < nbytes:
             self._waiting = bytes(memoryview(self._buffer)[parsed:nbytes])
             self.gate.pause("waiting")
+        if nbytes >= _DROP_BYTES or not self._consumer.is_amid_message():
+            self._drops = 0
+            return
+        self._drops += 1
+        if self._drops > _FREE_DROPS:
+            pause = min(_LONGEST_PAUSE, _PAUSE_OF_A_DROP * (self._drops - _FREE_DROPS))
+            self.gate.pause("drop")
+            self._loop.call_later(pause, self.gate.resume, "drop")
 
     def go_on(self) -> None:
         """Parse what waits, when it is this connection's turn. The consumer calls this when it may want more."""
