@@ -76,11 +76,13 @@ def skill_zip(*items: Item, **end: int | bytes) -> bytes:
 
 
 def plain_zip(files: Mapping[str, bytes]) -> bytes:
-    """Return what Python's zipfile makes of files."""
+    """Return what Python's zipfile makes of files, the same bytes whenever it is called."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(name, data)
+            entry = zipfile.ZipInfo(name)  # its time is fixed: the time of day would change the digest
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return file.getvalue()
 
 
