@@ -45,9 +45,10 @@ def run(database: str, seed: int, faults: int | None, seconds: float | None, *, 
             crasher.run(faults, seconds)
             compared, ends = crasher.check()
         except BaseException:
-            print(
-                f"seed {seed}, after {dict(crasher.seen)}", stores.servers[0].log.read_text()[-5000:], file=sys.stderr
-            )
+            print(f"seed {seed}, after {dict(crasher.seen)}; warnings and the last lines of the log:", file=sys.stderr)
+            lines = stores.servers[0].log.read_text().splitlines()
+            print(*[line for line in lines if " INFO " not in line][-200:], *lines[-20:], sep="\n", file=sys.stderr)
+            print(*stores.read("select * from publish_jobs where completed_at is null"), sep="\n", file=sys.stderr)
             raise
         return {
             "seed": seed,

@@ -66,11 +66,12 @@ def count_withdrawn(database: Database) -> Counter[str]:
 
 
 def _withdrawn(database: Database) -> Iterator[tuple[Skill, Withdrawn]]:
-    sql = (
-        "select s.detail, i.record from installs i join skills s on s.folder = i.folder where i.record like ?"
-        " order by s.id"
-    )
-    for detail, text in database.read(sql, (f"%{_WITHDRAWN}%",)):
-        record = msgspec.json.decode(text, type=InstallRecord)
-        if record.withdrawn is not None:
-            yield msgspec.json.decode(detail, type=Skill), record.withdrawn
+    rows = database.read("select folder, record from installs where record like ?", (f"%{_WITHDRAWN}%",))
+    records = {folder: msgspec.json.decode(text, type=InstallRecord) for folder, text in rows}
+    withdrawn = {folder: record.withdrawn for folder, record in records.items() if record.withdrawn is not None}
+    if not withdrawn:  # as nearly always: a search for folders reads all skills
+        return
+    folders = ", ".join("?" * len(withdrawn))
+    sql = f"select folder, detail from skills where folder in ({folders}) order by id"
+    for folder, detail in database.read(sql, tuple(withdrawn)):
+        yield msgspec.json.decode(detail, type=Skill), withdrawn[folder]
