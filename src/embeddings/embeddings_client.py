@@ -83,9 +83,14 @@ class EmbeddingsClient:
     def _run(self, call: Coroutine[Any, Any, _T]) -> _T:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._client = _client_of(self._endpoint)
-                threading.Thread(target=_serve, args=(self._loop,), name="embedding-calls", daemon=True).start()
+                loop, client = asyncio.new_event_loop(), _client_of(self._endpoint)
+                try:
+                    threading.Thread(target=_serve, args=(loop,), name="embedding-calls", daemon=True).start()
+                except RuntimeError as error:
+                    loop.close()
+                    call.close()
+                    raise EmbeddingError("no thread can be started for the embedding provider's connections") from error
+                self._loop, self._client = loop, client
             future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
             return future.result()

@@ -117,9 +117,13 @@ class LocalEmbedder:
         with self._lock:
             last = self._loading
             if last is None or (last.done() and last.exception() is not None and self._clock() >= self._retry_at):
-                last = self._loading = Future()
+                last = Future()
                 # In a thread, because a conversion can take longer than a caller should wait.
-                threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
+                try:
+                    threading.Thread(target=self._load, args=(last,), name="embedding-model", daemon=True).start()
+                except RuntimeError as error:
+                    raise EmbeddingError("no thread can be started to load the local model") from error
+                self._loading = last
             return last
 
     def _load(self, loading: Future[TextEncoder]) -> None:

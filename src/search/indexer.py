@@ -11,7 +11,7 @@ import numpy as np
 from embeddings.base import Embedder, EmbeddingError, Matrix, Vector
 from search.examples import vector_with_examples
 from search.lru_cache import LruCache
-from search.thread_health import ThreadHealth
+from search.thread_health import ThreadHealth, rest
 from search.types import Documents, Embedded, Stale
 
 _log = logging.getLogger("search")
@@ -142,7 +142,7 @@ class Indexer:
         self._failures = 0
         if not progressed:
             self._notify()
-            self._wake.wait(_POLL_SECONDS)
+            rest(self._wake, _POLL_SECONDS)
 
     def _embed_stale(self) -> bool:
         """Embed all stale documents once, and return whether there were any.
@@ -262,7 +262,7 @@ class Indexer:
         self._record(error)
         seconds = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
         self._failures += 1
-        self._stopped.wait(max(seconds, error.retry_after or 0.0))
+        rest(self._stopped, max(seconds, error.retry_after or 0.0))
 
     def _record(self, error: EmbeddingError) -> None:
         if self.totals.last_error != str(error):

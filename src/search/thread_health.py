@@ -1,18 +1,22 @@
 """The health of the background threads of this process: no thread dies silently.
 
 A thread does its work within `ThreadHealth.attempt`, which survives whatever the work raises: it logs, counts, and says
-when to try again. `thread_states` is what `/status` and `/metrics` show.
+when to try again. Between two attempts it waits with `rest`, which needs no memory. `thread_states` is what `/status`
+and `/metrics` show.
 """
 
+import contextlib
 import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from search.backoff import Backoff
+
+_REST_SECONDS = 1.0
 
 
 class ThreadState(NamedTuple):
@@ -64,7 +68,8 @@ class ThreadHealth(Backoff):
             yield
         except BaseException as error:
             if ending is None or not ending.is_set():
-                self.failed_by(error)
+                with contextlib.suppress(Exception):  # without memory, there may be no line in the log either
+                    self.failed_by(error)
         else:
             self.succeeded()
 
@@ -82,6 +87,30 @@ class ThreadHealth(Backoff):
         """Record an attempt that succeeded."""
         super().succeeded()
         self.last_success = time.time()
+
+
+def started(work: Callable[[], None], name: str, health: ThreadHealth) -> threading.Thread | None:
+    """Return a new thread that runs `work`; None, with a failed attempt, if no thread can be started now."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:  # too many threads, or no memory for one
+        health.failed_by(error)
+        return None
+    return thread
+
+
+def rest(event: threading.Event, seconds: float) -> bool:
+    """Wait for an event, at most `seconds`, and return whether it is set.
+
+    A wait takes a new lock, and a thread for which there is no memory for that would end. It sleeps for a second
+    instead.
+    """
+    try:
+        return event.wait(seconds)
+    except Exception:
+        time.sleep(_REST_SECONDS)
+        return event.is_set()
 
 
 _ALL: "weakref.WeakSet[ThreadHealth]" = weakref.WeakSet()

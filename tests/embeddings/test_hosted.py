@@ -15,6 +15,7 @@ from embeddings import EmbeddingError, EmbeddingUnavailable
 from embeddings.hosted import HostedEmbedder
 from support.embedding_server import Answer, EmbeddingServer, Request, body, edited, every, flood, hang_up, honest
 from support.slow_answers import drip, drip_header, silence
+from support.threads import no_new_threads
 from support.waiting import PATIENCE_SECONDS
 
 Make = Callable[..., HostedEmbedder]
@@ -26,6 +27,13 @@ def test_a_request_is_that_of_the_openai_api(server: EmbeddingServer, hosted: Ma
     expected = {"model": "text-embedding-3-small", "input": ["one", "two"], "encoding_format": "base64"}
     assert server.requests == [expected]
     assert server.keys == ["Bearer sk-canary"]
+
+
+def test_a_call_is_answered_once_a_thread_can_be_started(server: EmbeddingServer, hosted: Make) -> None:
+    embedder = hosted()
+    with no_new_threads(), pytest.raises(EmbeddingError, match="no thread can be started"):
+        embedder.queries(["x"])
+    assert len(embedder.queries(["x"])) == 1
 
 
 def test_the_dimension_is_sent_only_when_configured(server: EmbeddingServer, hosted: Make) -> None:

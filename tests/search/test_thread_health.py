@@ -5,7 +5,9 @@ import threading
 
 import pytest
 
-from search.thread_health import ThreadHealth, ThreadState, thread_states
+from search.thread_health import ThreadHealth, ThreadState, rest, started, thread_states
+from support.threads import no_new_threads
+from support.waiting import PATIENCE_SECONDS
 
 LOG = logging.getLogger("search")
 
@@ -66,3 +68,19 @@ def test_threads_of_one_name_are_shown_as_one_and_stopped_ones_without_their_pro
     assert state_of("twins").problem
     first.is_active = second.is_active = False
     assert state_of("twins") == ThreadState(2, None, None)
+
+
+def test_a_wait_that_fails_is_a_pause() -> None:
+    event = threading.Event()
+    assert rest(event, float("inf")) is False  # as without memory: a wait of this length raises
+    event.set()
+    assert rest(event, float("inf")) is True
+
+
+def test_a_thread_that_cannot_start_is_a_failure_and_may_start_later() -> None:
+    health, done = ThreadHealth("a start", LOG), threading.Event()
+    with no_new_threads():
+        assert started(done.set, "a start", health) is None
+    assert state_of("a start").failures == 1
+    assert started(done.set, "a start", health) is not None
+    assert done.wait(PATIENCE_SECONDS)

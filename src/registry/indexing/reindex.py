@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from registry.catalog.store import Catalog, Clock
-from registry.errors import not_found, skill_not_found
+from registry.errors import not_found, service_unavailable, skill_not_found
 from registry.runtime.stored_jobs import StoredJobs
 from search.engine import Engine, Progress
 from search.reports import Reindexed
@@ -94,7 +94,13 @@ class Reindexing:
         return sorted(set(keys.values()))
 
     def _launch(self, task: _Task, claim: contextlib.ExitStack) -> None:
-        threading.Thread(target=self._run_claimed, args=(task, claim), name="reindex", daemon=True).start()
+        try:
+            threading.Thread(target=self._run_claimed, args=(task, claim), name="reindex", daemon=True).start()
+        except RuntimeError:
+            with claim:
+                task.job.status, task.job.error = "failed", "no thread could be started: try again later"
+                self._save(task)
+            raise service_unavailable(f"The reindex failed: {task.job.error}") from None
 
     def _run_claimed(self, task: _Task, claim: contextlib.ExitStack) -> None:
         with claim:

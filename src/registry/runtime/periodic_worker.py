@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from search.thread_health import ThreadHealth
+from search.thread_health import ThreadHealth, rest
 
 STOP_SECONDS = 3.0
 """How long a stop waits for the current step. A step that waits for a store or a remote takes longer."""
@@ -45,8 +45,9 @@ class PeriodicWorker:
             self._thread.join()
         self._stopped.clear()
         self.health.is_active = True
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        thread.start()
+        self._thread = thread  # not before: a thread that cannot start cannot be waited for
 
     @property
     def is_stopped(self) -> bool:
@@ -77,4 +78,4 @@ class PeriodicWorker:
                 pause = self._work()
             if self.is_stopped:
                 return
-            self._wake.wait(self.health.seconds_left() if pause is None else pause)
+            rest(self._wake, self.health.seconds_left() if pause is None else pause)

@@ -110,9 +110,17 @@ class InstallJobs:
             held.enter_context(self._claim(job.job_id))  # no other process knows the new id
             self._save(job)
             self._running[job.job_id] = Interruption()
-            thread = threading.Thread(target=self._run, args=(job, order, held.pop_all()), name="install", daemon=True)
+            kept = held.pop_all()
+            thread = threading.Thread(target=self._run, args=(job, order, kept), name="install", daemon=True)
             self._threads.add(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                error = service_unavailable("The service can start no thread now: try again later", _RETRY_SECONDS)
+                with kept:
+                    self._fail(job, error, is_cancelled=False)
+                    self._end(job, thread)
+                raise error from None
         return job
 
     def get(self, job_id: str) -> InstallJob:
@@ -145,18 +153,21 @@ class InstallJobs:
     def _run(self, job: InstallJob, order: InstallOrder, held: ExitStack) -> None:
         ended = threading.Event()
         interruption = self._running[job.job_id]
-        threading.Thread(target=self._watch, args=(job.job_id, interruption, ended), daemon=True).start()
         with held:
             try:
+                threading.Thread(target=self._watch, args=(job.job_id, interruption, ended), daemon=True).start()
                 skill = self._install(order, interruption, lambda step: self._report(job, step))
                 job.status, job.skill_id, job.version = "done", skill.id, skill.version
             except Exception as error:
                 self._fail(job, error, is_cancelled=interruption.is_set)
             finally:
                 ended.set()
-                self._save(job)
-                del self._running[job.job_id]
-                self._threads.discard(threading.current_thread())
+                self._end(job, threading.current_thread())
+
+    def _end(self, job: InstallJob, thread: threading.Thread) -> None:
+        self._save(job)
+        del self._running[job.job_id]
+        self._threads.discard(thread)
 
     def _report(self, job: InstallJob, step: Step) -> None:
         job.step = step

@@ -69,10 +69,11 @@ class Refresher:
             if (running := self._running.get(source.name)) is not None and running.source == source:
                 return running
             if not self._is_storing:
-                self._is_storing = True
                 self._storing.start()
-            refresh = self._running[source.name] = Refresh(source, mark)
-        threading.Thread(target=self._read, args=(refresh,), name=f"source {source.name}", daemon=True).start()
+                self._is_storing = True
+            refresh = Refresh(source, mark)
+            threading.Thread(target=self._read, args=(refresh,), name=f"source {source.name}", daemon=True).start()
+            self._running[source.name] = refresh
         return refresh
 
     def running_seconds(self, source: SourceEntry) -> float:

@@ -11,7 +11,7 @@ from search.copies.likeness import Signatures
 from search.lexical.disk_segment import DiskSegment, IndexWriteError
 from search.lexical.memory_segment import MemoryDocument, MemorySegment, memory_document
 from search.lexical.reader import DiskReader, LexicalReader
-from search.thread_health import ThreadHealth
+from search.thread_health import ThreadHealth, rest, started
 from search.types import DocumentGone, DocumentPut, Keys
 
 _log = logging.getLogger("search")
@@ -69,10 +69,7 @@ class LexicalIndex:
             self._memory_documents |= added
             self._update_reader(revision)
             if self._flush_thread is None:
-                self._flush_thread = threading.Thread(
-                    target=self._flush_periodically, name="flush-keyword-index", daemon=True
-                )
-                self._flush_thread.start()
+                self._flush_thread = started(self._flush_periodically, "flush-keyword-index", self._health)
 
     def _update_reader(self, revision: int) -> None:
         """Create a reader in which unflushed changes replace what the disk has of the same documents."""
@@ -81,7 +78,7 @@ class LexicalIndex:
         self.reader = LexicalReader(revision, self._disk_reader, tuple(self._replaced), memory)
 
     def _flush_periodically(self) -> None:
-        while not self._closing.wait(max(FLUSH_SECONDS, self._health.seconds_left())):
+        while not rest(self._closing, max(FLUSH_SECONDS, self._health.seconds_left())):
             with self._health.attempt(self._closing):  # meanwhile, searches find the latest changes in memory
                 self.flush()
             with self._lock:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from search import integrity
 from search.fusion import MINILM, RANDOM_PAIRS, NullDistribution, null_distribution
-from search.thread_health import ThreadHealth
+from search.thread_health import ThreadHealth, started
 from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.flat_segment import FlatSegment, best_of
 from search.vectors.ivf_segment import IvfSegment, open_ivf
@@ -129,8 +129,7 @@ class MemoryVectors:
                 self._state = self._with_changes(changes)
             self.revision = revision
             if self._merge_thread is None and self._needs_merge() and self._health.is_due():
-                self._merge_thread = threading.Thread(target=self._merge, name="merge-vectors", daemon=True)
-                self._merge_thread.start()
+                self._merge_thread = started(self._merge, "merge-vectors", self._health)
 
     def _with_changes(self, changes: Sequence[VectorPut | DocumentGone]) -> State:
         latest = {change.key: change for change in changes}

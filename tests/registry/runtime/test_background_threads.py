@@ -62,6 +62,15 @@ def test_a_worker_that_fails_is_shown_until_it_is_stopped() -> None:
     assert thread_states()["fails"].problem is None
 
 
+def test_a_pause_that_fails_ends_no_worker() -> None:
+    """A wait needs memory, too: without it, the pause raises outside the work."""
+    work = Work(ValueError())
+    work.error = None
+    pauses = iter((float("inf"), PATIENCE_SECONDS))
+    with running(PeriodicWorker("pauses", lambda: work.round() and next(pauses), LOG)):
+        wait_until(lambda: work.rounds == 2)
+
+
 def test_new_work_ends_the_pause_after_a_failure() -> None:
     work = Work(ValueError())
     with running(PeriodicWorker("hurries", work.round, LOG)) as worker:

@@ -12,6 +12,7 @@ from registry.outbound.git import Git
 from registry.sources.fetching import Fetcher, SourceContents
 from registry.sources.refresher import Outcome, Refresher
 from support import slow_answers
+from support.threads import no_new_threads
 from support.web_server import WebServer, reply
 
 
@@ -68,6 +69,13 @@ def test_a_source_that_is_being_read_is_not_read_twice(web: WebServer, kept: Kep
     refresher.refresh([source(web, "good")], 10)
     refresher.refresh([source(web, "good")], 10)
     assert len(kept.outcomes["good"]) == 2
+
+
+def test_a_source_is_read_once_a_thread_can_be_started(web: WebServer, kept: Kept, refresher: Refresher) -> None:
+    with no_new_threads(), pytest.raises(RuntimeError):
+        refresher.refresh([source(web, "good")], 10)
+    refresher.refresh([source(web, "good")], 10)
+    assert len(kept.outcomes["good"]) == 1
 
 
 def test_one_thread_stores_all_outcomes(web: WebServer, kept: Kept, refresher: Refresher) -> None:

@@ -12,7 +12,9 @@ from search import integrity
 from search.types import DocumentGone
 from search.vectors import ivf_segment
 from search.vectors.memory_index import MemoryVectors
+from support.threads import no_new_threads
 from support.vectors import clustered_vectors, nearest, put, recall
+from support.waiting import wait_until
 
 VECTORS = clustered_vectors(600)
 KEYS = np.arange(1, 601)
@@ -88,6 +90,18 @@ def test_few_new_vectors_are_compared_one_by_one_beside_an_ivf_segment(tmp_path:
     put(index, KEYS[525:600], VECTORS[525:600])
     index.wait_for_merge()
     assert (len(index._state.flat.keys), len(index)) == (0, 600)
+
+
+def test_a_merge_starts_once_a_thread_can_be_started(tmp_path: Path) -> None:
+    index = open_index(tmp_path, 200)
+    with no_new_threads():
+        put(index, KEYS[:590], VECTORS[:590])
+    assert len(index._state.flat.keys) == 590
+    wait_until(index._health.is_due)
+    put(index, KEYS[590:], VECTORS[590:])
+    index.wait_for_merge()
+    assert len(index._state.flat.keys) == 0
+    assert index.search(VECTORS[550:551], 1).keys.tolist() == [551]
 
 
 def test_files_of_earlier_snapshots_are_removed(tmp_path: Path, max_flat: int) -> None:
