@@ -38,6 +38,7 @@ class SeaweedFS:
         command += [f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}", f"-s3.port={s3}"]
         # Its other services listen on fixed ports, which two servers at once would fight for.
         command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
+        # A bucket takes seven volumes; the log of changes needs more, and writes hang once it has none.
         command += [f"-s3.config={self._config}", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
         self._log = (self._folder / "weed.log").open("wb")
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, cwd=self._folder)
