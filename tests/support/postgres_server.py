@@ -47,11 +47,14 @@ def distribution_programs() -> Path:
 
 
 class PostgresServer:
-    """Owns a server and its data. PostgreSQL refuses to run as root, which therefore runs it as `nobody`."""
+    """Owns a server and its data. PostgreSQL refuses to run as root, which therefore runs it as `nobody`.
 
-    def __init__(self, programs: Path | None = None) -> None:
+    Its files are in memory where there is room for them, unless a `folder` is given.
+    """
+
+    def __init__(self, programs: Path | None = None, folder: Path | None = None) -> None:
         self._programs = programs or _wheel_programs()
-        self._folder = _folder()
+        self._folder = folder or _folder()
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self._numbers = itertools.count(1)
         self._port = free_port()
@@ -106,6 +109,11 @@ class PostgresServer:
     def crash(self) -> None:
         """End the server as its machine's end would: it recovers from its log when it is started again."""
         self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop")
+
+    def is_running(self) -> bool:
+        """Return whether the server runs: it ends itself where it cannot write its log."""
+        status = [self._programs / "pg_ctl", "-D", self.data, "status"]
+        return subprocess.run(status, capture_output=True, check=False, **self._run_as()).returncode == 0
 
     def cut_connections(self) -> None:
         """End all sessions of clients."""
