@@ -21,10 +21,13 @@ def ids_before(reader: Reader, skill_id: str, ids: Sequence[str], scope: str) ->
 
     Advertised skills are left out: sources list them.
     """
-    places = ", ".join("?" * len(ids))
-    rows = reader.read(
-        "select id, detail from skills where advertised = 0 and sequence <"
-        f" coalesce((select sequence from skills where id = ?), {_LAST}) and id in ({places}) order by sequence",
-        (skill_id, *ids),
-    )
-    return [str(one) for one, detail in rows if msgspec.json.decode(detail, type=_Scoped).scope != scope]
+    places = ", ".join("?" * (len(ids) + 1))
+    # By id alone: with the order in the statement, SQLite reads all skills in that order.
+    rows = reader.read(f"select id, sequence, advertised, detail from skills where id in ({places})", (skill_id, *ids))
+    own = next((sequence for other, sequence, _, _ in rows if other == skill_id), _LAST)
+    before = sorted((sequence, other, detail) for other, sequence, advertised, detail in rows if not advertised)
+    return [
+        str(other)
+        for sequence, other, detail in before
+        if sequence < own and msgspec.json.decode(detail, type=_Scoped).scope != scope
+    ]

@@ -18,6 +18,7 @@ _LIKE_LATIN = str.maketrans(
 """Letters of other scripts that look like a Latin letter: the common ones of UTS 39, in lower case."""
 
 _LETTERS = string.ascii_lowercase + string.digits
+_LETTERS_OF_SKELETONS = "".join(sorted(set(_LETTERS.translate(_CONFUSABLE))))
 _SHORTEST_NEAR = 6
 """The letters of a name to which another one can be near: of shorter ones, too many are."""
 
@@ -89,11 +90,14 @@ def _published_before(reader: Reader, skill_id: str, skeletons: Sequence[str]) -
 def _near_names(reader: Reader, skill_id: str) -> list[str]:
     """Return published skills of other scopes, folders and records whose names are near that of a skill."""
     scope, _, name = skill_id.partition("/")
-    bare = _without_words(name)
-    variants = [name, *bare, *(_one_letter_away(name) if len(name) >= _SHORTEST_NEAR else ())]
-    published = _published_before(reader, skill_id, sorted({skeleton(variant) for variant in variants}))
+    names = [name, *_without_words(name)]
+    skeletons = {skeleton(variant) for variant in names}
+    if len(name) >= _SHORTEST_NEAR:
+        skeletons |= one_edit_away(skeleton(name), _LETTERS_OF_SKELETONS)
+        names += one_edit_away(name, _LETTERS)
+    published = _published_before(reader, skill_id, sorted(skeletons))
     near = [other for other in published if not _is_of(other, scope) and _is_near(name, other)]
-    others = ids_before(reader, skill_id, variants, scope)
+    others = ids_before(reader, skill_id, names, scope)
     return [*near, *(other for other in others if _is_near(name, f"/{other}"))]
 
 
@@ -109,7 +113,3 @@ def _without_words(name: str) -> dict[str, str]:
     first, _, rest = name.partition("-")
     start, _, last = name.rpartition("-")
     return {bare: word for bare, word in ((rest, first), (start, last)) if len(bare) >= _SHORTEST_NEAR}
-
-
-def _one_letter_away(name: str) -> set[str]:
-    return one_edit_away(name, _LETTERS)
