@@ -84,7 +84,8 @@ class SeaweedFS:
 
     def stored(self) -> list[str]:
         """Return what is stored below `skills/`."""
-        return [one["Key"] for one in self.client.list_objects_v2(Bucket=BUCKET, Prefix="skills/").get("Contents", [])]
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="skills/")
+        return [stored["Key"] for page in pages for stored in page.get("Contents", [])]
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
