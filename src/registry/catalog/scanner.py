@@ -77,6 +77,8 @@ class Scanner:
         self._watcher = PeriodicWorker("scan", self._watch, _log)
         self.health = self._watcher.health
         self._is_watching = True
+        self._is_unsettled = False
+        """Whether a folder went or came during the last scan: ids depend on all folders, so another scan is due."""
 
     def reconcile(self) -> ScanReport:
         """Update the catalog from the directory. All changes are searchable when it returns.
@@ -91,6 +93,7 @@ class Scanner:
 
     def _reconcile(self) -> ScanReport:
         report = ScanReport()
+        self._is_unsettled = False
         current = self._fingerprints(report)
         changes = id_changes(self._catalog, self._local.root, current)
         self._move(changes)
@@ -185,7 +188,7 @@ class Scanner:
                 except UnreadableSkill as problem:
                     failed[path] = problem.reason
                 except (FileNotFoundError, NotADirectoryError):
-                    continue  # gone since it was listed: the next scan removes it
+                    self._is_unsettled = True  # gone since it was listed: the next scan removes it
                 except OSError as problem:
                     failed[path] = _reason(problem)
                 else:
@@ -199,6 +202,7 @@ class Scanner:
             for path in (*gone, *failed):
                 stored = self._catalog.find_at(transaction, path)
                 is_back = path not in failed and self._exists(path)
+                self._is_unsettled |= is_back
                 if stored is not None and not is_back:
                     self._catalog.delete(transaction, stored.key)
                     report.removed += 1
@@ -258,7 +262,7 @@ class Scanner:
         for turn, changes in enumerate(watch):
             # The first turn comes when the watch is established. A scan then finds the changes from before.
             is_new = bool(changes) and not all_recorded(self._catalog, root, (path for _, path in changes))
-            if is_new or turn == 0 or (self.health.problem and self.health.is_due()):
+            if is_new or turn == 0 or self._is_unsettled or (self.health.problem and self.health.is_due()):
                 self._scan()
             self._is_watching = self._is_watching or turn > 0
 

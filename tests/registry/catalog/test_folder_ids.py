@@ -1,7 +1,7 @@
 """Ids of folders: the same folders have the same ids, however they came about."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from registry.inspection.inspector import Inspector
 from registry.project.manifest_file import ManifestFile
 from support.inspecting import inspecting
 from support.servers import RunningServer, write_skill
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +171,25 @@ def test_a_former_id_leads_to_the_skill(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "skills/pdf")
         server.wait_for(lambda: server.api("GET", "/skills").json()["data"][0]["id"] == "pdf")
         assert server.api("GET", "/skills/other/pdf").json()["data"]["id"] == "pdf"
+
+
+def test_a_folder_that_goes_during_the_scan_gives_its_id_back(
+    tmp_path: Path, database: Database, inspector: Inspector
+) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "other", "pdf", "A skill about pdf.")
+    catalog = Catalog(database, now)
+
+    def go(ids: Mapping[str, str]) -> None:
+        """Remove the folder once the scan has given its id to it, before the scan reads it."""
+        shutil.rmtree(root / "pdf", ignore_errors=True)
+
+    scan = Scanner(LocalSkills(root.resolve(), catalog, inspector), catalog, inspector, go)
+    scan.start()
+    try:
+        wait_until(lambda: ids(database) == {"other/pdf": "pdf"})
+        write_skill(root, "pdf", "Another skill about pdf.")
+        wait_until(lambda: not (root / "pdf").exists())
+        wait_until(lambda: ids(database) == {"other/pdf": "pdf"}, seconds=20)
+    finally:
+        scan.stop()
