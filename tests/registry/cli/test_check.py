@@ -205,4 +205,7 @@ def test_the_hook_and_the_action_call_the_command(tmp_path: Path) -> None:
     assert Done(tmp_path, *entry[1:], "colon/SKILL.md").code == 1
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     assert action["runs"]["using"] == "composite"
-    assert " check " in action["runs"]["steps"][-1]["run"]
+    install, check = (step["run"] for step in action["runs"]["steps"])
+    assert "/constraints/install.py" in install
+    assert " --no-deps --no-build-isolation " in install
+    assert " check " in check
