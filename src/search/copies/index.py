@@ -108,13 +108,18 @@ def _has(table: _Table, keys: Keys, signatures: Signatures) -> Flags:
 
 def _replaced(old: _Table, keys: Keys, signatures: Signatures) -> _Table:
     """Return the table with some documents added or replaced. Copies of what is replaced look for another original."""
-    kept = ~np.isin(old.keys, keys)
-    all_keys = np.concatenate((old.keys[kept], keys))
-    order = np.argsort(all_keys)
-    originals = np.concatenate((old.originals[kept], keys))[order]
-    all_keys, signed = all_keys[order], np.concatenate((old.signatures[kept], signatures))[order]
-    loose = np.isin(originals, keys)
-    originals[loose] = all_keys[loose]
+    all_keys, originals, signed = old.keys, old.originals, old.signatures
+    if (kept := ~np.isin(all_keys, keys)).all():  # only new ones: no copy of all that is there
+        loosened = np.zeros(len(all_keys), np.bool_)
+    else:
+        all_keys, originals, signed = all_keys[kept], originals[kept], signed[kept]
+        loosened = np.isin(originals, keys)
+        originals[loosened] = all_keys[loosened]
+    all_keys, originals = np.concatenate((all_keys, keys)), np.concatenate((originals, keys))
+    signed, loose = np.concatenate((signed, signatures)), np.concatenate((loosened, np.ones(len(keys), np.bool_)))
+    if (all_keys[1:] < all_keys[:-1]).any():
+        order = np.argsort(all_keys)
+        all_keys, originals, signed, loose = all_keys[order], originals[order], signed[order], loose[order]
     _find_originals(all_keys, originals, signed, loose)
     copied = originals[originals != all_keys]
     return _Table(
