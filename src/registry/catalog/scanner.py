@@ -77,8 +77,10 @@ class Scanner:
         self._watcher = PeriodicWorker("scan", self._watch, _log)
         self.health = self._watcher.health
         self._is_watching = True
-        self._is_unsettled = False
-        """Whether a folder went or came during the last scan: ids depend on all folders, so another scan is due."""
+        self._unsettled: set[str] = set()
+        """The folders that went or came during the last scan. Ids depend on all folders."""
+        self._is_due = False
+        """Whether another scan is due, because of unsettled folders that were not so in the scan before."""
 
     def reconcile(self) -> ScanReport:
         """Update the catalog from the directory. All changes are searchable when it returns.
@@ -93,7 +95,7 @@ class Scanner:
 
     def _reconcile(self) -> ScanReport:
         report = ScanReport()
-        self._is_unsettled = False
+        unsettled, self._unsettled, self._is_due = self._unsettled, set(), False
         current = self._fingerprints(report)
         changes = id_changes(self._catalog, self._local.root, current)
         self._move(changes)
@@ -110,6 +112,8 @@ class Scanner:
         self._remove([], failed, report)
         self._save_problems(before, report)
         report.folders, report.unchanged = len(current), len(current) - len(differing)
+        # A folder that no scan settles, such as a link that is not followed, must not cause scans without end.
+        self._is_due = not self._unsettled <= unsettled
         return report
 
     def _move(self, changes: IdChanges) -> None:
@@ -188,7 +192,7 @@ class Scanner:
                 except UnreadableSkill as problem:
                     failed[path] = problem.reason
                 except (FileNotFoundError, NotADirectoryError):
-                    self._is_unsettled = True  # gone since it was listed: the next scan removes it
+                    self._unsettled.add(path)  # gone since it was listed: the next scan removes it
                 except OSError as problem:
                     failed[path] = _reason(problem)
                 else:
@@ -202,8 +206,9 @@ class Scanner:
             for path in (*gone, *failed):
                 stored = self._catalog.find_at(transaction, path)
                 is_back = path not in failed and self._exists(path)
-                self._is_unsettled |= is_back
-                if stored is not None and not is_back:
+                if is_back:
+                    self._unsettled.add(path)
+                elif stored is not None:
                     self._catalog.delete(transaction, stored.key)
                     report.removed += 1
 
@@ -262,7 +267,7 @@ class Scanner:
         for turn, changes in enumerate(watch):
             # The first turn comes when the watch is established. A scan then finds the changes from before.
             is_new = bool(changes) and not all_recorded(self._catalog, root, (path for _, path in changes))
-            if is_new or turn == 0 or self._is_unsettled or (self.health.problem and self.health.is_due()):
+            if is_new or turn == 0 or self._is_due or (self.health.problem and self.health.is_due()):
                 self._scan()
             self._is_watching = self._is_watching or turn > 0
 

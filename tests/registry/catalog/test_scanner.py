@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.local_skills import LocalSkills
-from registry.catalog.scanner import Scanner
+from registry.catalog.scanner import Scanner, ScanReport
 from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
 from registry.db import Database
@@ -21,6 +22,7 @@ from registry.inspection.inspector import Inspector
 from registry.skill_folder import tree_digest
 from support.inspecting import inspecting
 from support.servers import write_skill
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -232,3 +234,34 @@ def test_search_reads_the_names_of_files_as_they_change(skills: Path, database: 
     script.rename(script.with_name("weigh_otters.py"))
     local.reconcile()
     assert documents.document_changes(0, 10)[-1].document.files == "SKILL.md\nscripts/weigh_otters.py"
+
+
+class CountingScanner(Scanner):
+    """Counts its scans."""
+
+    scans = 0
+
+    def reconcile(self) -> ScanReport:
+        self.scans += 1
+        return super().reconcile()
+
+
+def test_a_folder_that_stays_unlisted_is_not_scanned_for_again_and_again(
+    skills: Path, database: Database, inspector: Inspector
+) -> None:
+    catalog = Catalog(database, now)
+    scan = CountingScanner(LocalSkills(skills.resolve(), catalog, inspector), catalog, inspector)
+    scan.start()
+    try:
+        wait_until(lambda: places(database) == {"first", "second", "third"})
+        # A link to a skill beside it is not followed, and yet there is a SKILL.md in its place.
+        (skills / "third").rename(skills.parent / "third")
+        (skills / "third").symlink_to(skills / "second")
+        settled, since = scan.scans, time.monotonic()
+        while time.monotonic() < since + 3.0:
+            if scan.scans != settled:
+                settled, since = scan.scans, time.monotonic()
+            assert settled < 10, "it scans without end"
+            time.sleep(0.05)
+    finally:
+        scan.stop()
