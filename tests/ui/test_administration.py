@@ -83,7 +83,7 @@ def secret_shown_once(page: Page, title: str) -> str:
     """Return the secret that the dialog with this title shows, and close the dialog."""
     dialog = page.get_by_role("dialog", name=title)
     expect(dialog.locator("code")).not_to_be_empty()
-    secret = dialog.locator("code").inner_text()
+    secret = str(dialog.locator("code").text_content())
     dialog.get_by_role("button", name="Done").click()
     return secret
 

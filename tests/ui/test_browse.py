@@ -15,7 +15,7 @@ Show = Callable[..., Page]
 
 
 def names(page: Page) -> list[str]:
-    return page.locator(".card a.open").all_inner_texts()
+    return page.locator(".card a.open").all_text_contents()
 
 
 def test_the_start_says_what_this_is_and_what_there_is(show: Show) -> None:
@@ -26,7 +26,7 @@ def test_the_start_says_what_this_is_and_what_there_is(show: Show) -> None:
     expect(page.locator("section[aria-label=New] li")).to_have_count(6)
     expect(page.locator(".topics a").first).to_have_text("books 120")
     example = page.locator(".examples a").first
-    query = example.inner_text()
+    query = str(example.text_content())
     example.click()
     expect(page.get_by_role("searchbox")).to_have_value(query)
     expect(page.locator(".card").first).to_be_visible()

@@ -64,7 +64,7 @@ def test_the_keyboard_goes_to_what_is_opened_and_returns_to_its_card(show: Show)
     page = show("/?view=skills")
     expect(page.locator(".card").first).to_be_visible()
     card = page.locator(".card a.open").nth(3)
-    name = card.inner_text()
+    name = str(card.text_content())  # a card that is not drawn yet has no inner text
     card.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".detail h1").first).to_be_focused()
@@ -101,7 +101,7 @@ def test_a_skill_of_high_risk_is_warned_of_where_it_is_installed(watched: Watche
         page = watched.open(server.url, "/skills/backdoor")
         expect(page.locator(".install .problem")).to_have_text("High risk: read its findings before you install it.")
         page.get_by_role("button", name="curl").click()
-        line = page.locator(".copyable code").inner_text()
+        line = str(page.locator(".copyable code").text_content())
         printed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout
         assert printed == (tmp_path / "skills/backdoor/SKILL.md").read_text()
 

@@ -127,7 +127,7 @@ def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, 
 def test_a_finding_leads_to_its_line(show: Show) -> None:
     page = show("/skills/hostile-hidden")
     link = page.locator(".findings a").first
-    line = link.inner_text().rpartition(":")[2]
+    line = str(link.text_content()).rpartition(":")[2]
     link.click()
     expect(page.locator(".line-of.chosen a")).to_have_attribute("data-number", line)
     expect(page.locator(".line-of.chosen")).to_be_in_viewport()
@@ -172,7 +172,7 @@ def test_similar_skills_are_named(show: Show) -> None:
     page = show("/skills/library/shelf-001")
     expect(page.locator(".similar li")).to_have_count(5)
     first = page.locator(".similar a").first
-    name = first.inner_text()
+    name = str(first.text_content())
     assert name != "shelf-001"
     first.click()
     expect(page.locator(".detail h1").first).to_contain_text(name)
