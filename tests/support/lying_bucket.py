@@ -1,5 +1,6 @@
 """A bucket that says that it has stored what it has not, as a full or broken S3 service does."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
@@ -13,13 +14,17 @@ LIES: tuple[Lie, ...] = get_args(Lie)
 
 
 class LyingBucket:
-    """Stands before the bucket of a real S3 service. While `lie` is set, each object that is written meets that lie."""
+    """Stands before the bucket of a real S3 service. While `lie` is set, each object that is written meets that lie.
+
+    `then` is called after each lie, before the writer hears of it.
+    """
 
     def __init__(self, bucket: SeaweedFS) -> None:
         self._bucket = bucket
         self.client: Any = bucket.client
         self.lie: Lie | None = None
         self.told = 0
+        self.then: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
         self._proxy = SpoilingProxy(self._bucket.url, self._spoil).__enter__()
@@ -53,6 +58,7 @@ class LyingBucket:
         elif self.lie in {"half", "other bytes"}:
             data = self.client.get_object(**place)["Body"].read()
             self.client.put_object(**place, Body=data[: len(data) // 2] if self.lie == "half" else data[::-1])
-        elif self.lie == "wrong ETag":
+        self.then()
+        if self.lie == "wrong ETag":
             return answer._replace(headers=answer.headers | {"Etag": '"0123456789abcdef0123456789abcdef"'})
         return answer._replace(status=0) if self.lie == "cut" else answer

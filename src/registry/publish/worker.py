@@ -16,6 +16,7 @@ from registry.blobs import BlobConflict, BlobStore, BlobUnavailable, put_checked
 from registry.config import groups
 from registry.db import ChangeBatch, DatabaseError
 from registry.domain.findings import Finding
+from registry.domain.models import timestamp
 from registry.inspection.inspector import InspectedPackage, InspectionStopped, Inspector
 from registry.packages.limits import PackageLimits
 from registry.packages.refusal import PackageRefused, security_issue, structure_error
@@ -39,6 +40,13 @@ _LONGEST_DELAY_SECONDS = 30.0
 _DEATHS = 2
 """How many times the process may die during a job before the job is set aside."""
 
+_TO_SECONDS = len("2026-01-31T12:00:00")
+"""S3 tells times to the second."""
+
+_STORED_BEFORE = (
+    "other bytes are already stored for this version: publish another version, or ask an administrator to look at the"
+    " package with 'skill-registry fsck'"
+)
 _SET_ASIDE = "set aside: the process died twice during this job; an administrator can retry it"
 
 
@@ -154,7 +162,7 @@ class PublishWorker:
             self._reject(job, *refused.findings)
         except BlobConflict as error:
             _log.error("publish job %s: %s", job.id, error)
-            self._reject(job, security_issue("blob-conflict", "other bytes are already stored for this version"))
+            self._reject(job, security_issue("blob-conflict", _STORED_BEFORE))
         except Exception as error:  # an unexpected error must end in a retry or a rejection, not stop other jobs
             if not self._thread.is_stopped:
                 self._postpone(job, error)
@@ -177,7 +185,7 @@ class PublishWorker:
             self._wait_for_review(job, held)
             return
         with self._step("store"):
-            put_checked(self._store, version.key, package)
+            self._store_package(job, version.key, package)
         with self._step("record"), self._database.write() as transaction:
             if job.id not in self._jobs.due_ids(transaction):
                 return  # the claim was lost with the connection, and another process ended the job
@@ -185,6 +193,22 @@ class PublishWorker:
             warnings = [JobFinding.of(finding) for finding in version.record.all_findings().findings]
             self._jobs.accept(transaction, job, warnings, revision)
         _log.info("published %s %s (%s)", job.skill_id, job.version, job.checksum)
+
+    def _store_package(self, job: Job, key: str, package: Path) -> None:
+        """Store a package. What an earlier attempt of the same job has left there, changed by the store, goes first.
+
+        That attempt could not remove it: the process died, or the store refused. Anything else that the key holds
+        stays, because a restored, older database may have lost its version. Raises BlobConflict, BlobUnavailable.
+        """
+        try:
+            put_checked(self._store, key, package)
+        except BlobConflict:
+            was_tried = job.tries > 0 or job.begun > 0
+            stored_at = timestamp(self._store.stored_at(key))
+            if not was_tried or stored_at[:_TO_SECONDS] < job.uploaded_at[:_TO_SECONDS]:
+                raise
+            self._store.remove(key)
+            raise BlobUnavailable(f"an earlier attempt has left {key} with other bytes than were written") from None
 
     def _held(self, job: Job, inspected: InspectedPackage, version: PublishedVersion) -> HeldPackage | None:
         """Return what a reviewer sees of a package that must be reviewed first; None if it may be published."""

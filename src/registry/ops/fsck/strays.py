@@ -25,7 +25,7 @@ _KEY = re.compile(
     r"skills/([a-z0-9_-]{1,80}/[a-z0-9-]{1,64})-((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2})\.zip", re.A
 )
 
-_UNKNOWN = "no version and no job of this database has it"
+_UNKNOWN = "no version and no job of this database has these bytes"
 _UNKNOWN_ADVICE = "look for it in a backup of the database; remove it from the store by hand only if no backup knows it"
 _YOUNG_ADVICE = "leave it, or run this again with --repair when it is 24 hours old"
 
@@ -49,7 +49,7 @@ def check(parts: Parts, store: BlobStore, stored: list[str]) -> Iterator[Discrep
         if rejected is None:
             continue
         if _digest_or_none(store, key) in rejected:
-            repair = functools.partial(_remove, parts, store, package, was_rejected=True)
+            repair = functools.partial(_remove, parts, store, package)
             yield derived("blobs", key, "it is left over from a rejected job", repair)
         else:
             unknown.append(package)
@@ -73,8 +73,8 @@ def _unknown(parts: Parts, store: BlobStore, packages: list[_Package]) -> Iterat
         elif parts.now() - at < COLLECTED_AFTER:
             yield lost("blobs", package.key, f"{_UNKNOWN}; it is younger than 24 hours", _YOUNG_ADVICE)
         else:
-            repair = functools.partial(_remove, parts, store, package, was_rejected=False)
-            yield derived("blobs", package.key, "no version, no job and no line of the index refers to it", repair)
+            repair = functools.partial(_remove, parts, store, package)
+            yield derived("blobs", package.key, "no version, no job and no line of the index has these bytes", repair)
 
 
 def _index(parts: Parts, skill_ids: set[str]) -> set[tuple[str, str]] | None:
@@ -141,10 +141,9 @@ def _rejected_checksums(database: Database | Transaction, package: _Package) -> 
     return None if any(not is_rejected for _, is_rejected in rows) else [checksum for checksum, _ in rows]
 
 
-def _remove(parts: Parts, store: BlobStore, package: _Package, *, was_rejected: bool) -> None:
+def _remove(parts: Parts, store: BlobStore, package: _Package) -> None:
     # The removal happens within the transaction. Otherwise a new job of this version could find its bytes stored, and
     # be accepted just before they are removed.
     with parts.database.write() as transaction:
-        rejected = _rejected_checksums(transaction, package)
-        if rejected is not None and bool(rejected) == was_rejected:
+        if _rejected_checksums(transaction, package) is not None:
             store.remove(package.key)

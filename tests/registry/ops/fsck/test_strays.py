@@ -10,6 +10,7 @@ import pytest
 from support.kept_registry import KeptRegistry
 
 DAY = 24 * 60 * 60
+NOW = "2026-01-31T12:00:00.000Z"
 COMMIT = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "Begin")
 
 
@@ -24,16 +25,34 @@ def test_a_package_nobody_refers_to_is_collected_after_a_day(kept: KeptRegistry)
     old, young = stray(kept, DAY + 60), stray(kept, DAY - 60, "young-1.0.0.zip")
     found = {drift.thing: (drift.repairable, drift.problem) for drift in kept.inspect().drift}
     assert found == {
-        "skills/acme/gone-1.0.0.zip": (True, "no version, no job and no line of the index refers to it"),
+        "skills/acme/gone-1.0.0.zip": (True, "no version, no job and no line of the index has these bytes"),
         "skills/acme/young-1.0.0.zip": (
             False,
-            "no version and no job of this database has it; it is younger than 24 hours",
+            "no version and no job of this database has these bytes; it is younger than 24 hours",
         ),
     }
     assert old.exists()
     report = kept.inspect(repair=True)
     assert [drift.thing for drift in report.repaired] == ["skills/acme/gone-1.0.0.zip"]
     assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_other_bytes_than_those_of_a_rejected_job_are_collected_too(kept: KeptRegistry) -> None:
+    path = stray(kept, DAY + 60)
+    row: dict[str, object] = {
+        "id": "gone",
+        "state": "rejected",
+        "skill_id": "acme/gone",
+        "version": "1.0.0",
+        "checksum": "sha256:00",
+    }
+    row |= {"uploaded_at": NOW, "completed_at": NOW, "uploaded_by": "acme", "errors": "[]", "warnings": "[]"}
+    row |= dict.fromkeys(("size", "tries", "next_try"), 1)
+    columns, values = ", ".join(row), ", ".join(repr(value) for value in row.values())
+    kept.run(f"insert into publish_jobs ({columns}) values ({values})")
+    assert [drift.thing for drift in kept.inspect(repair=True).repaired] == ["skills/acme/gone-1.0.0.zip"]
+    assert not path.exists()
+    assert kept.inspect().drift == []
 
 
 def test_packages_of_versions_and_jobs_are_kept(kept: KeptRegistry) -> None:
