@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import sqlite_utils
+
 from registry.database.migrations import MIGRATIONS
 from registry.database.sqlite_schema import write_transaction
 from registry.db import DamagedTable, DatabaseUnusable
@@ -22,7 +24,7 @@ def damaged_tables(path: Path) -> list[DamagedTable]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("pragma query_only = on")
         try:
-            names = [row[0] for row in connection.execute("select name from sqlite_schema where type = 'table'")]
+            names = sqlite_utils.Database(connection).table_names()
         except sqlite3.DatabaseError as error:
             return [DamagedTable("sqlite_schema", str(error))]
         checked = ((name, _problem(connection, name)) for name in sorted(names))
@@ -92,7 +94,7 @@ def _replace(connection: sqlite3.Connection, table: str) -> None:
 
 def _vacuum(connection: sqlite3.Connection) -> None:
     try:
-        connection.execute("vacuum")
+        sqlite_utils.Database(connection).vacuum()
     except sqlite3.DatabaseError:  # another table is damaged too; its repair ends with this again
         return
 
