@@ -109,10 +109,12 @@ def rename_skills(catalog: Catalog, transaction: Transaction, renamed: Mapping[s
     return ids
 
 
-def present_id(reader: Reader, former: str) -> str | None:
-    """Return the id that a skill has now which had another one, None if no skill had it."""
-    renamed = _remembered(reader)
-    now = renamed.pop(former, None)
+def present_id(catalog: Catalog, skill_id: str) -> str:
+    """Return the id that a skill has now: another one only if no skill has this one and a skill had it."""
+    if catalog.has(skill_id):
+        return skill_id
+    renamed = _remembered(catalog.database)
+    now = skill_id
     while now in renamed:  # each is followed once
         now = renamed.pop(now)
     return now

@@ -10,6 +10,7 @@ import msgspec
 
 from embeddings import EmbeddingUnavailable
 from registry.auth.secret import WeakSecret
+from registry.catalog.folder_ids import present_id
 from registry.catalog.listing import Position, list_cards
 from registry.catalog.store import Catalog
 from registry.cli import console
@@ -82,23 +83,25 @@ class LocalBackend:
 
     def skill(self, skill_id: str) -> Data:
         """Return a skill in full."""
-        answer: Data = self._result(lambda: read_skill(self.services, skill_id))
+        answer: Data = self._result(lambda: read_skill(self.services, self._present(skill_id)))
         return answer
 
     def content(self, skill_id: str, version: str | None = None) -> str:
         """Return the SKILL.md of a skill: of its current version, or of the one that is named."""
+        skill_id = self._present(skill_id)
         if version is None:
             return str(self._result(lambda: self.services.skill_backends.of(skill_id).text(skill_id)))
         return str(self._result(lambda: text_of_version(self.services.skill_files, skill_id, version)))
 
     def versions(self, skill_id: str) -> list[Data]:
         """Return the versions of a skill that are listed, the newest first."""
-        answer: list[Data] = self._result(lambda: self.services.catalog.versions(skill_id, MOST_VERSIONS, 0)[0])
+        one = self._present(skill_id)
+        answer: list[Data] = self._result(lambda: self.services.catalog.versions(one, MOST_VERSIONS, 0)[0])
         return answer
 
     def version(self, skill_id: str, version: str) -> Data:
         """Return one version of a skill."""
-        answer: Data = self._result(lambda: self.services.catalog.version(skill_id, version))
+        answer: Data = self._result(lambda: self.services.catalog.version(self._present(skill_id), version))
         return answer
 
     def reindex(self, skill_id: str | None, *, force: bool, progress: Progress) -> Data:
@@ -175,6 +178,9 @@ class LocalBackend:
             lambda: generate_mdc(services.catalog, services.settings.skills_dir, folder, write=True)
         )
         return answer
+
+    def _present(self, skill_id: str) -> str:
+        return present_id(self.services.catalog, skill_id)
 
     @contextmanager
     def _sending_webhooks(self) -> Iterator[None]:

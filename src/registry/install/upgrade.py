@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import InstallRecord, find_install, installed_as
 from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
@@ -95,7 +96,7 @@ class Upgrader:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
-        skill_id = installed_as(self._catalog.database, skill_id) or skill_id
+        skill_id = installed_as(self._catalog.database, skill_id) or present_id(self._catalog, skill_id)
         if not self._catalog.is_folder(skill_id):
             raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]

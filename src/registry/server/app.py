@@ -40,6 +40,7 @@ from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
 from registry.http.routes.metrics import METRICS
 from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
+from registry.http.routes.parameters import ready_services
 from registry.http.routes.plain_files import PLAIN_FILES
 from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.publishers import OIDC, PUBLISHERS
@@ -231,7 +232,7 @@ def create_app(services: Services) -> Litestar:
     return _Application(
         route_handlers=handlers,
         dependencies={
-            "services": Provide(services.when_ready, use_cache=False),
+            "services": Provide(ready_services, use_cache=False),
             "running": Provide(lambda: services, sync_to_thread=False),
             "page": Provide(page, sync_to_thread=False),
         },

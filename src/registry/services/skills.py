@@ -12,7 +12,6 @@ from msgspec import UNSET
 
 from registry.catalog.conditions import Conditions, check_narrowing
 from registry.catalog.dependents import installed_dependents
-from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
 from registry.domain.findings import SkillFindings
@@ -31,14 +30,8 @@ from registry.services.install_jobs import InstallJob
 
 
 def read_skill(services: Services, skill_id: str) -> Skill:
-    """Return a skill, also by a former id, a published one with the URL of its package. Raises SKILL_NOT_FOUND."""
-    try:
-        skill = services.catalog.get(skill_id)
-    except RegistryError:
-        now = present_id(services.database, skill_id)
-        if now is None:
-            raise
-        skill = services.catalog.get(now)
+    """Return a skill, a published one with the URL of its package. Raises SKILL_NOT_FOUND."""
+    skill = services.catalog.get(skill_id)
     if skill.source == REGISTRY and services.is_published(skill_id):
         skill.download_url = services.settings.package_urls.of(skill_id, skill.version)
     return skill

@@ -1,6 +1,7 @@
 """Ids of folders: the same folders have the same ids, however they came about."""
 
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from registry.domain.origins import GitOrigin
 from registry.inspection.inspector import Inspector
 from registry.project.manifest_file import ManifestFile
 from support.inspecting import inspecting
-from support.servers import RunningServer, write_skill
+from support.servers import COMMAND, RunningServer, write_skill
 from support.waiting import wait_until
 
 
@@ -129,8 +130,8 @@ def test_a_renamed_skill_keeps_what_it_has(root: Path, database: Database, inspe
     scan.reconcile()
     assert renamed["other/pdf"] == "pdf"
     assert dict(database.read("select id, gone from documents where gone = 1")) == {"other/pdf": 1}
-    assert present_id(database, "other/pdf") == "pdf"
-    assert present_id(database, "never") is None
+    assert present_id(catalog, "other/pdf") == "pdf"
+    assert present_id(catalog, "never") == "never"
 
 
 def test_a_moved_skill_keeps_its_install_record(root: Path, database: Database, inspector: Inspector) -> None:
@@ -162,15 +163,83 @@ def test_the_manifest_follows(tmp_path: Path) -> None:
     assert manifest.path.read_text() == "[[broken"
 
 
-def test_a_former_id_leads_to_the_skill(tmp_path: Path) -> None:
-    write_skill(tmp_path / "skills/other", "pdf", "A skill about pdf.")
-    with RunningServer(tmp_path) as server:
+@pytest.fixture(scope="module")
+def renamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A service whose skill `pdf` had the id `other/pdf`."""
+    folder = tmp_path_factory.mktemp("renamed")
+    write_skill(folder / "skills/other", "pdf", "A skill about pdf.", "# Steps\n", version="1.2.0")
+    with RunningServer(folder) as server:
         assert server.api("GET", "/skills/pdf").json()["data"]["id"] == "pdf"
-        write_skill(tmp_path / "skills", "pdf", "Another skill about pdf.")
+        write_skill(folder / "skills", "pdf", "Another skill about pdf.")
         server.wait_for(lambda: server.api("GET", "/skills/other/pdf").status_code == 200)
-        shutil.rmtree(tmp_path / "skills/pdf")
+        shutil.rmtree(folder / "skills/pdf")
         server.wait_for(lambda: server.api("GET", "/skills").json()["data"][0]["id"] == "pdf")
-        assert server.api("GET", "/skills/other/pdf").json()["data"]["id"] == "pdf"
+        yield server
+
+
+_ROUTES = [
+    *(f"/api/v1/skills/{{id}}{part}" for part in ("", "/content", "/files", "/files/SKILL.md")),
+    *(f"/v1/skills/{{id}}{part}" for part in ("", "/versions", "/versions/1.2.0", "/content")),
+    "/api/v1/badges/{id}",
+    "/s/{id}/.well-known/agent-skills/index.json",
+]
+
+
+@pytest.mark.parametrize("route", _ROUTES)
+def test_a_former_id_leads_to_the_skill(renamed: RunningServer, route: str) -> None:
+    answers = [renamed.http.get(route.format(id=one)) for one in ("pdf", "other/pdf", "never/pdf")]
+    assert [answer.status_code for answer in answers] == [200, 200, 404]
+    assert answers[0].content == answers[1].content
+    assert "never/pdf" in answers[2].text
+
+
+def test_changes_name_the_present_id(renamed: RunningServer) -> None:
+    for method in ("PUT", "DELETE"):
+        assert renamed.api(method, "/skills/other/pdf", json={"author": "Bob"}).status_code == 404
+    assert renamed.api("GET", "/skills/pdf").json()["data"]["author"] == ""
+
+
+def test_the_page_of_a_former_id_previews_the_skill(renamed: RunningServer) -> None:
+    assert "A skill about pdf." in renamed.http.get("/skills/other/pdf").text
+    assert "A skill about pdf." not in renamed.http.get("/skills/never/pdf").text
+
+
+def test_a_former_id_is_cloned_and_upgraded(renamed: RunningServer) -> None:
+    heads = [renamed.http.get(f"/git/{one}.git/info/refs?service=git-upload-pack") for one in ("pdf", "other/pdf")]
+    assert heads[0].status_code == 200
+    assert heads[0].content == heads[1].content
+    upgraded = renamed.api("POST", "/skills/upgrade", json={"skill_id": "other/pdf"}).json()["data"]["results"]
+    assert [result["id"] for result in upgraded] == ["pdf"]
+    assert renamed.api("POST", "/skills/upgrade", json={"skill_id": "never/pdf"}).status_code == 404
+
+
+def test_an_agent_reads_a_former_id(renamed: RunningServer) -> None:
+    answers = []
+    for skill_id in ("pdf", "other/pdf", "never/pdf"):
+        call = {"name": "get_skill", "arguments": {"id": skill_id}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        answers.append(renamed.http.post("/mcp", json=message).json()["result"])
+    assert "# Steps" in answers[0]["content"][0]["text"]
+    assert answers[0] == answers[1]
+    assert answers[2]["isError"]
+
+
+def test_the_command_reads_a_former_id_without_a_server(renamed: RunningServer) -> None:
+    place = ["--data-dir", str(renamed.data_dir), "--skills-dir", str(renamed.skills_dir)]
+    environment = dict(renamed.environment())
+    renamed.stop()
+    try:
+        for command in (["show"], ["show", "--content"], ["versions"]):
+            shown = [
+                subprocess.run(
+                    [COMMAND, command[0], one, *command[1:], *place], check=False, env=environment, capture_output=True
+                )
+                for one in ("pdf", "other/pdf", "never/pdf")
+            ]
+            assert [one.returncode for one in shown] == [0, 0, 1], shown
+            assert shown[0].stdout == shown[1].stdout
+    finally:
+        renamed.start()
 
 
 def test_a_folder_that_goes_during_the_scan_gives_its_id_back(

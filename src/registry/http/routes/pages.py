@@ -16,6 +16,7 @@ from litestar.params import FromPath
 from litestar.status_codes import HTTP_200_OK, HTTP_304_NOT_MODIFIED, HTTP_404_NOT_FOUND
 
 from registry import __version__
+from registry.catalog.folder_ids import present_id
 from registry.db import DatabaseError
 from registry.domain.models import Skill
 from registry.errors import RegistryError, not_found
@@ -136,7 +137,7 @@ async def skill_page(
 
 def _card(services: Services, skill_id: str) -> Skill | None:
     try:
-        skill = services.catalog.get(skill_id)
+        skill = services.catalog.get(present_id(services.catalog, skill_id))
     except (RegistryError, DatabaseError):
         return None
     return skill if skill.enabled else None

@@ -9,8 +9,11 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Operation, RequestBody
 
+from registry.catalog.folder_ids import present_id
 from registry.http.envelope import Failure
 from registry.http.query_params import Page
+from registry.http.quick_reads import quickly
+from registry.http.routes.guards import changes
 from registry.services.container import Services
 
 ERRORS = {
@@ -35,7 +38,10 @@ ERRORS = {
 """The errors of every route below `/api/v1`, for the OpenAPI document."""
 
 ReadyServices = NamedDependency[Services]
-"""The services after the first scan, or after the longest wait for it: the parameter `services`."""
+"""The services after the first scan, or after the longest wait for it: the parameter `services`.
+
+Of a request that only reads, a former id in the path is then the present one of its skill.
+"""
 
 RunningServices = NamedDependency[Services]
 """The services at once, whatever their state: the parameter `running`."""
@@ -67,6 +73,19 @@ def each(path: str) -> list[str]:
     `sync_to_thread` as a plain function, which it does not await.
     """
     return [path.replace("{id}", "{id:str}"), path.replace("{id}", "{skill_scope:str}/{skill_name:str}")]
+
+
+async def ready_services(request: Request[Any, Any, Any]) -> Services:
+    """Return what `ReadyServices` says."""
+    services: Services = request.app.state.services
+    await services.when_ready()
+    parameters = request.path_params
+    if ("id" in parameters or "skill_scope" in parameters) and not changes(request.method, request.route_handler):
+        former = skill_id(request)
+        now = await quickly(services.database, present_id, services.catalog, former)
+        if now != former:
+            request.scope["path_params"] = {**parameters, "id": now}  # the framework keeps the former object by path
+    return services
 
 
 def skill_id(request: Request[Any, Any, Any]) -> str:

@@ -1,5 +1,6 @@
 """The repositories of single skills, made anew for each request."""
 
+from registry.catalog.folder_ids import present_id
 from registry.domain.withdrawals import described
 from registry.protocols.agentskills import named_package
 from registry.protocols.git.addresses import SkillAddress
@@ -24,11 +25,11 @@ def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
 
 def skill_warning(services: Services, address: SkillAddress) -> str:
     """Return how a skill is withdrawn in a sentence, empty if it is not. Raises SKILL_NOT_FOUND."""
-    version, withdrawn = withdrawal_of(services, address.skill_id, address.version)
+    version, withdrawn = withdrawal_of(services, present_id(services.catalog, address.skill_id), address.version)
     return f"WARNING of the registry: {described(version, withdrawn)}" if withdrawn else ""
 
 
 def _objects(services: Services, address: SkillAddress) -> list[GitObject]:
-    package = named_package(services, address.skill_id, address.version)
+    package = named_package(services, present_id(services.catalog, address.skill_id), address.version)
     objects = list(folder_objects(package.files))
     return [*objects, commit(objects[-1].digest, f"{package.skill_id} {package.version}")]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UnsetType
 
+from registry.catalog.folder_ids import present_id
 from registry.domain.findings import RISKY, SkillFindings, gravest_first
 from registry.domain.models import Skill
 from registry.domain.withdrawals import WithdrawalState, Withdrawn, described, printable_reason
@@ -62,7 +63,7 @@ def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
 def known_skill(services: Services, skill_id: str) -> Skill:
     """Return a skill, also by a former id. Raises SKILL_NOT_FOUND, which names skills of similar names."""
     try:
-        return read_skill(services, skill_id)
+        return read_skill(services, present_id(services.catalog, skill_id))
     except RegistryError as error:
         if error.code != "SKILL_NOT_FOUND":
             raise
