@@ -28,6 +28,7 @@ from support.servers import RunningServer
 LINE = "Install it: skill-registry "
 REFUSED = "It cannot be installed: "
 TARGET = 0.99
+PATIENCE = ("--limits-source-wait-seconds", "600")
 
 
 class Try(NamedTuple):
@@ -87,7 +88,7 @@ def listed(server: RunningServer, source: str) -> list[str]:
 
 def counted(root: Path, each: int) -> dict[str, Any]:
     """Return how many skills of a collection are listed, tried and installed, and each that is not, with the reason."""
-    with tempfile.TemporaryDirectory() as folder, RunningServer(Path(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, RunningServer(Path(folder), *PATIENCE) as server:
         caller = Caller(server, Path(folder, "home"))
         added = caller.run("sources", "add", "tried", str(root))
         assert added.exit_code == 0, added.output

@@ -9,11 +9,11 @@ second names. A list is an array, a repeated flag, or one comma-separated text. 
 of the setting. An empty text counts as not set.
 """
 
-import contextlib
 import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -46,10 +46,12 @@ from registry.config.groups import (
     TransparencySettings,
     WebhooksSettings,
 )
+from registry.config.source_tables import read_sources
 from registry.config.types import Secret, convert, expected, is_encodable, kind
 from registry.domain.addresses import redact_text
 from registry.domain.package_urls import PackageUrls
 from registry.domain.source_entry import ConfiguredSource
+from registry.errors import RegistryError
 
 ENVIRONMENT_PREFIX = "SKILL_REGISTRY_"
 CONFIG_VARIABLE = "SKILL_REGISTRY_CONFIG"
@@ -305,11 +307,16 @@ def _value(setting: Setting, given: _Given | None) -> object:
     default = setting.default.absolute() if isinstance(setting.default, Path) else setting.default
     raw, origin = given or (default, "the current folder")
     expected_value = setting.expected
-    with contextlib.suppress(msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
-        value = default if given is None else convert(raw, setting.annotation)
+    read = read_sources if setting.key == "sources" else partial(convert, type_=setting.annotation)
+    try:
+        value = default if given is None else read(raw)
         if is_encodable(value):
             return value
         expected_value += " in UTF-8"
+    except RegistryError as error:
+        expected_value += f"; {redact_text(error.line)}"
+    except (msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
+        pass
     shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {redact_text(repr(raw)):.200}"
     raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {expected_value}")
 

@@ -1,8 +1,12 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.domain.source_entry import NewSource
+from registry.domain.validation import convert
+from registry.errors import RegistryError
 
 PORT = "a whole number from 0 to 65535"
 
@@ -265,6 +269,44 @@ def test_sources_are_tables_or_json(folder: Path) -> None:
     ]
     environ = {"SKILL_REGISTRY_SOURCES": '[{"name": "near", "type": "local", "path": "skills", "priority": 1}]'}
     assert [(one.name, one.path) for one in load_settings({}, environ).sources] == [("near", "skills")]
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("acme/skills", "https://github.com/acme/skills"),
+        ("acme/skills/docs", "https://github.com/acme/skills#HEAD:docs"),
+        ("gitlab:acme/skills#v1", "https://gitlab.com/acme/skills#v1"),
+        ("github.com/acme/skills", "https://github.com/acme/skills"),
+        ("git+https://acme.example/s.git", "https://acme.example/s.git"),
+        ("https://github.com/acme/skills/tree/v1.2/docs", "https://github.com/acme/skills/tree/v1.2/docs"),
+    ],
+)
+def test_a_source_has_any_address_that_sources_add_takes(folder: Path, address: str, url: str) -> None:
+    table = f'name = "a"\ntype = "git"\nurl = "{address}"'
+    assert [one.url for one in load_settings({}, {}, source_tables(folder, table)).sources] == [url]
+    environ = {"SKILL_REGISTRY_SOURCES": json.dumps([{"name": "a", "type": "git", "url": address}])}
+    assert [one.url for one in load_settings({}, environ).sources] == [url]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "git@github.com:acme/skills.git",
+        "acme/skills@pdf",
+        "https://github.com/acme/skills/tree/main#v1",
+        "https://github.com/acme/skills/pulls",
+        "github:acme",
+        "ftp://acme.example/s",
+        "https://acme.example/s.tar.gz",
+    ],
+)
+def test_an_address_is_refused_in_the_words_of_sources_add(folder: Path, address: str) -> None:
+    given = {"name": "a", "type": "git", "url": address}
+    with pytest.raises(RegistryError) as refused:
+        convert(NewSource.prepared(given), NewSource)
+    table = "\n".join(f'{name} = "{value}"' for name, value in given.items())
+    assert refused.value.line in refusal({}, {}, source_tables(folder, table))
 
 
 @pytest.mark.parametrize(
