@@ -2,7 +2,7 @@
 # ARGS is passed on: make serve ARGS='--port 9000', make test ARGS='tests/search -k words'.
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve registry test endurance test-clients check lint format bench docs constraints site wheel vendor-check clean programs
+.PHONY: help install serve registry test test-fast endurance test-clients check lint format bench docs constraints site wheel vendor-check clean programs
 
 BIN := .venv/bin
 ARGS ?=
@@ -25,6 +25,9 @@ registry: $(or $(wildcard .venv/installed-dev),.venv/installed-registry) ## run 
 # A file's tests stay together, because they share servers. The files keep their order, the longest first.
 test: .venv/installed-dev programs ## run the tests, without the long ones
 	$(PYTEST) --dist loadfile -m "not endurance" $(ARGS)
+
+test-fast: $(or $(wildcard .venv/installed-dev),.venv/installed-test) ## run the tests that start no process, in two minutes: no browser, server, git or torch
+	$(PYTEST) --dist loadfile --fast $(ARGS)
 
 endurance: .venv/installed-dev programs ## run the tests that kill, damage and draw; ENDURANCE=10 runs ten times as many
 	$(PYTEST) --dist load --maxschedchunk 1 -m endurance $(ARGS)
@@ -95,10 +98,16 @@ LOCKED := $(wildcard constraints/*.txt)
 	$(INSTALL) server demo
 	@touch $@
 
+# What a contributor's first tests need: pytest, xdist and Hypothesis.
+.venv/installed-test: .venv/installed
+	@echo "Installing pytest, xdist and Hypothesis. This happens once."
+	$(INSTALL) test
+	@touch $@
+
 # torch has a build for each accelerator, so no file has its hash.
 .venv/installed-dev: .venv/installed
 	@echo "Installing what the tests need, with about 800 MB of torch. This happens once."
-	$(INSTALL) server demo dev
+	$(INSTALL) server demo test dev
 	$(INSTALL) tools
 	@$(BIN)/pip install --disable-pip-version-check --quiet torch==2.13.0
 	@touch $@

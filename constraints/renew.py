@@ -19,6 +19,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "server": ("postgres", "s3"),
     "demo": ("demo",),
     "build": (),
+    "test": ("test",),
     "dev": ("dev", "sentence-transformers"),
 }
 """The extras whose packages are in each file, and in no file before."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,19 +12,21 @@ from registry.database import open_url
 from registry.db import Database
 from registry.runtime.event_loop import refuse_waiting
 from support.catalogs import SkillCatalog
-from support.postgres_server import PostgresServer
-from support.s3 import SeaweedFS
+
+if TYPE_CHECKING:
+    from support.postgres_server import PostgresServer
+    from support.s3 import SeaweedFS
 
 telemetry.switch_off()  # some tests import onnxruntime themselves
 
 collect_ignore = ["clients"]
 """The tests with the clients of other people install these first: `make test-clients`."""
 
-pytest_plugins = ["support.endurance", "support.longest_first"]
+pytest_plugins = ["support.endurance", "support.longest_first", "support.fast_set"]
 
 refuse_waiting()
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.outside))
 
 
 @pytest.fixture(params=DATABASES)
@@ -54,14 +57,18 @@ def catalog(database: Database) -> SkillCatalog:
 
 
 @pytest.fixture(scope="session")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SeaweedFS]":
     """A bucket of a real S3 service; every test uses keys of its own."""
+    from support.s3 import SeaweedFS
+
     with SeaweedFS(tmp_path_factory.mktemp("s3")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
+def postgres() -> "Iterator[PostgresServer]":
     """One server for all; every test has a database of its own."""
+    from support.postgres_server import PostgresServer
+
     with PostgresServer() as running:
         yield running

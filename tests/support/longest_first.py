@@ -7,6 +7,7 @@ names, so that a file keeps its entry when it moves. `make test ARGS=--store-dur
 import json
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after the order that fixtures ask for, which stays as it is within a file
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: -measured_seconds(item.path))
+
+
+def measured_seconds(file: Path) -> int:
+    """Return how many seconds the tests of a file take together; 0 for less than one."""
+    return _table().get(file.name, 0)
+
+
+@cache
+def _table() -> dict[str, int]:
     seconds: dict[str, int] = json.loads(TABLE.read_text())
-    items.sort(key=lambda item: -seconds.get(item.path.name, 0))
+    return seconds
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Servers, browsers and databases are mostly waited for: a core has work for two."""
-    return 2 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Servers, browsers and databases are mostly waited for: a core has work for two. The fast set has none."""
+    return (1 if config.getoption("--fast") else 2) * (os.cpu_count() or 1)
 
 
 class _Durations:

@@ -252,6 +252,7 @@ def test_what_is_at_a_url_is_found_out(remote: ScriptedRegistry, sources: Source
         sources.remove("hub")
 
 
+@pytest.mark.outside  # git
 def test_what_is_no_registry_is_taken_for_a_repository(sources: Sources) -> None:
     with WebServer() as web:
         assert add(sources, web).type == "git"
