@@ -1,18 +1,23 @@
 """The skills that sources advertise: rows of the catalog like any other, but not installed."""
 
 import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import get_args
 
 import msgspec
 
 from registry.catalog.installs import INTERNAL_MARK, installed_folder, set_shadowed
 from registry.catalog.store import Catalog
 from registry.db import Transaction
-from registry.domain.models import RESERVED_IDS, Skill
+from registry.domain.models import RESERVED_IDS, Skill, SourceType
 from registry.domain.origins import source_type
 from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import LOCAL, REGISTRY, Listed, SourceEntry
 
 _NOWHERE = "its source names no place to fetch it from"
+_SOURCE_TYPES: Mapping[str, SourceType] = MappingProxyType({name: name for name in get_args(SourceType)})
+"""The type of a skill whose source names no place: that of the source where it is one, else a zip."""
 
 _INSTALLED = (
     "from installs i join skills s on s.folder = i.folder join documents d on d.key = s.key"
@@ -168,7 +173,7 @@ def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:
         not_installable=skill.not_installable or (None if skill.origin else _NOWHERE),
         **{name: getattr(skill, name) for name in NEEDS},
         source_url=getattr(skill.origin, "url", None),
-        source_type=source_type(skill.origin) if skill.origin else "zip" if source.type == "registry" else source.type,
+        source_type=source_type(skill.origin) if skill.origin else _SOURCE_TYPES.get(source.type, "zip"),
         source_branch=source.branch,
         withdrawn=skill.withdrawn,
     )

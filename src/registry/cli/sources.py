@@ -1,7 +1,7 @@
 """`skill-registry sources`: list, add, remove and refresh the sources of skills."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 import click
@@ -10,7 +10,7 @@ from registry.cli import command, console
 from registry.cli.backend import CREATES
 from registry.domain.hosts import is_loopback_host
 from registry.domain.repository_addresses import is_remote
-from registry.domain.source_entry import NewSource
+from registry.domain.source_entry import NewSource, SourceKind
 from registry.errors import RegistryError
 from registry.runtime.home_folder import expanded
 
@@ -37,7 +37,7 @@ def list_sources(as_json: bool, server: str | None, **flags: Any) -> None:
 @click.option(
     "--type",
     "kind",
-    type=click.Choice(["git", "http", "zip", "registry", "local"]),
+    type=click.Choice(get_args(SourceKind)),
     help="Default: what is found at LOCATION.",
 )
 @click.option("--branch", help="Branch of a git repository; default: its default branch.")

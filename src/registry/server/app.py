@@ -90,7 +90,17 @@ def to_version_1(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(b"", status_code=308, media_type="text/plain", headers={"Location": location})
 
 
-_SKILL_ROUTES = [*SKILLS, get_badge, *INSTALLS, create_batch, upgrade_skills, *CONTENT, *SEARCH, *FEEDBACK, *REINDEX]
+_SKILL_ROUTES = [
+    *SKILLS,
+    get_badge,
+    *INSTALLS,
+    create_batch,
+    upgrade_skills,
+    *CONTENT,
+    *SEARCH,
+    *FEEDBACK,
+    *REINDEX,
+]
 
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
