@@ -29,6 +29,12 @@ _LONGEST_TOKEN = 300
 _PATH_ENDS = 3
 
 _TOKEN = re.compile(r"(?:\w|(?<![\w-])--(?=[^\W\d_])|(?<![\w.])\.(?=[^\W\d_]))\w*(?:(?:::|[-./\\])\w+)*")
+_SEPARATORS = "()[]{}<>\"'`*|,;!?"
+"""Characters of ASCII that are in no token and have no meaning beside one."""
+
+_JOINED = re.compile(r"^--|[./:\\]")
+"""What a token has that consists of parts."""
+
 _PART_JOINT = re.compile(r"\.|::")
 _COMPOUND_JOINT = re.compile("[-/]")
 _COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
@@ -44,24 +50,37 @@ _DOMAIN = re.compile(r"(?:[\w-]+\.)+(?:ai|app|biz|cloud|co|com|dev|edu|gov|info|
 
 
 def identifiers(text: str) -> Iterator[str]:
-    """Yield the identifiers of a text in lower case, as they come: a whole, then its parts that are identifiers.
+    """Yield the identifiers of a text in lower case, as they first come: a whole, then its parts that are identifiers.
 
-    A path also yields its last two and three parts. Tokens of more than 300 characters are skipped, and identifiers of
-    less than 3 or more than 80. The time is linear in the text.
+    A path also yields its last two and three parts. The same token yields once. Tokens of more than 300 characters are
+    skipped, and identifiers of less than 3 or more than 80. The time is linear in the text.
     """
-    known: dict[str, list[str]] = {}
-    for token in _TOKEN.findall(without_undivided(composed(text[:SCANNED_CHARACTERS]))):
-        if token.isalpha() and (token.islower() or token.istitle()):
-            continue  # most tokens are plain words, so this look must be cheap
-        if token not in known:
-            known[token] = _identifiers_in(token)
-        yield from known[token]
+    words = _unusual_words(composed(text[:SCANNED_CHARACTERS]))
+    for token in dict.fromkeys(_TOKEN.findall(without_undivided(" ".join(words)))):
+        yield from _identifiers_in(token)
+
+
+def _unusual_words(text: str) -> list[str]:
+    """Return the different words of a text between blanks, but for plain ones, which most are: the look is cheap."""
+    for separator in _SEPARATORS:
+        text = text.replace(separator, " ")
+    return [
+        word
+        for word in dict.fromkeys(text.split())
+        if not ((bare := word.rstrip(".:")).isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
+    ]
 
 
 def _identifiers_in(token: str) -> list[str]:
+    if token.isalpha() and (token.islower() or token.istitle()):
+        return []
     if len(token) > _LONGEST_TOKEN or not _CODE.search(token):
         return []
-    return [whole.casefold() for whole in dict.fromkeys(_wholes(token.replace("\\", "/"))) if _is_identifier(whole)]
+    if not _JOINED.search(token):
+        wholes: Iterable[str] = (token,)
+    else:
+        wholes = dict.fromkeys(_wholes(token.replace("\\", "/")))
+    return [whole.casefold() for whole in wholes if _is_identifier(whole)]
 
 
 def first_identifiers(texts: Iterable[str], limit: int = MAX_IDENTIFIERS) -> dict[str, None]:
@@ -109,5 +128,4 @@ def _is_identifier(token: str) -> bool:
         return False
     if "." in token and _DOMAIN.fullmatch(token):
         return False
-    single = _CAMEL_CASE.fullmatch(token) or _ERROR_CODE.fullmatch(token)
-    return bool(single or _COMPOUND_OF_PARTS.search(token))
+    return bool(_COMPOUND_OF_PARTS.search(token) or _CAMEL_CASE.fullmatch(token) or _ERROR_CODE.fullmatch(token))

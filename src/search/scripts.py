@@ -59,7 +59,10 @@ def _replaced_runs(text: str, *, characters: bool) -> str:
         pairs = map("".join, pairwise(run[0]))
         return f" {' '.join((*run[0], *pairs) if characters else pairs)} "
 
-    return _RUN.sub(terms, _MAYBE_MARKS.sub(_without_marks, as_words(composed(text))))
+    lines = as_words(composed(text)).split("\n")  # most are plain, and no match crosses their ends
+    return "\n".join(
+        line if line.isascii() else _RUN.sub(terms, _MAYBE_MARKS.sub(_without_marks, line)) for line in lines
+    )
 
 
 def _without_marks(characters: re.Match[str]) -> str:

@@ -27,5 +27,5 @@ def as_words(text: str) -> str:
     if _MAYBE_NET.search(lowered):
         text = _NET.sub(lambda match: f"{'asp aspnet ' if match[0][0] != '.' else ''}dotnet net", text)
     if ".js" in lowered:
-        text = _JS.sub(r"\1 js \1js", text)
+        text = "\n".join(_JS.sub(r"\1 js \1js", line) if ".js" in line.lower() else line for line in text.split("\n"))
     return _GOLANG.sub("golang go", text) if "golang" in lowered else text

@@ -122,7 +122,7 @@ def test_the_parts_of_camel_case_are_searched_too(engine: Engine, catalog: Skill
     [
         ("--set-env-vars=A", ["--set-env-vars", "set-env-vars"]),
         ("a --verbose b", ["--verbose"]),
-        ("$SHOP_API_TOKEN ${SHOP_API_TOKEN}", ["shop_api_token", "shop_api_token"]),
+        ("$SHOP_API_TOKEN ${SHOP_API_TOKEN}", ["shop_api_token"]),
         ("./scripts/run.py", ["scripts/run.py", "run.py"]),
         (r"C:\a\run_all.cmd", ["a/run_all.cmd", "run_all.cmd", "run_all"]),
         ("使用collection_slug时", ["collection_slug"]),
@@ -141,4 +141,4 @@ def test_identifiers_of_a_text(text: str, expected: list[str]) -> None:
 def test_a_text_full_of_identifiers_is_cut() -> None:
     text = " ".join(f"name_{number}" for number in range(20_000))
     assert len(first_identifiers([text])) == MAX_IDENTIFIERS
-    assert len(first_identifiers(["same_name " * 100_000, "other_name"])) == 1
+    assert list(first_identifiers(["same_name " * 100_000, "other_name"])) == ["same_name", "other_name"]

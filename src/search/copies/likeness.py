@@ -24,11 +24,14 @@ SIGNATURE_WORDS = 9
 _SEQUENCE = 3
 _LEAST_SEQUENCES = 16  # fewer say nothing: many short skills have the same few words
 _SAME_NAME, _SAME_DESCRIPTION = 0.55, 0.75
-_WORD = re.compile(r"\w+")
+_NO_WORD = re.compile(r"[^\w\x00-\x7f]+")
+_NO_WORD_OF_ASCII = bytes(code if code > 127 or chr(code).isalnum() or code == ord("_") else 32 for code in range(256))
+"""A table for `bytes.translate`: blanks for the characters of ASCII that are in no word."""
+
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 
 _MULTIPLIERS = np.random.default_rng(20261125).integers(1, 2**63, 64 + _SEQUENCE, dtype=np.uint64) | np.uint64(1)
-_MIXED, _LOWEST = _MULTIPLIERS[:_SEQUENCE], _MULTIPLIERS[_SEQUENCE:]
+_MIXED, _LOWEST = _MULTIPLIERS[:_SEQUENCE], _MULTIPLIERS[_SEQUENCE:, None]
 
 
 @functools.lru_cache(maxsize=2000)
@@ -38,16 +41,24 @@ def signature(document: Document) -> Signatures:
     The documents of one sync are remembered, because two indexes use it: call `cache_clear` after it.
     """
     text = f"{document.description}\n{document.body[:BODY_CHARACTERS]}".casefold()
-    words = np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text)], np.uint64)
+    words = np.fromiter(map(zlib.crc32, _words(text)), np.uint64)
     if len(words) < _LEAST_SEQUENCES + _SEQUENCE - 1:
         return np.zeros(SIGNATURE_WORDS, np.uint64)
     sequences = sum(words[at : len(words) - _SEQUENCE + 1 + at] * factor for at, factor in enumerate(_MIXED))
-    sequences = np.unique(sequences ^ (sequences >> np.uint64(31)))
-    if len(sequences) < _LEAST_SEQUENCES:
+    sequences ^= sequences >> np.uint64(31)
+    if np.count_nonzero(np.diff(np.sort(sequences))) + 1 < _LEAST_SEQUENCES:
         return np.zeros(SIGNATURE_WORDS, np.uint64)
-    lowest = ((sequences[:, None] * _LOWEST) >> _HALF).min(0).astype(np.uint8)
+    lowest = ((sequences * _LOWEST).min(1) >> _HALF).astype(np.uint8)
     same = zlib.crc32(fold(document.name).encode()) << 32 | zlib.crc32(" ".join(document.description.split()).encode())
     return np.concatenate((np.array([same], np.uint64), lowest.view(np.uint64)))
+
+
+def _words(text: str) -> list[bytes]:
+    r"""Return the words of a text, as `\w+` matches them, in UTF-8."""
+    if not text.isascii():
+        lines = text.split("\n")  # most are plain
+        text = "\n".join(line if line.isascii() else _NO_WORD.sub(" ", line) for line in lines)
+    return text.encode().translate(_NO_WORD_OF_ASCII).split()
 
 
 def are_copies(one: Signatures, others: Signatures) -> NDArray[np.bool_]:
