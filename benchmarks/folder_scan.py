@@ -8,14 +8,15 @@ Its lower bound is a program that reads the same files and takes their SHA-256. 
 seconds of a clock, because other processes hardly change them.
 
 With collections, which are trees of skills, the listing of each as a source is measured too. With a baseline, the
-folder `src` of another commit, both versions do the same work in turns, and the ratio of their least processor seconds
-is a result.
+folder `src` of another commit (with those of packages that only it needs, joined by colons), both versions do the same
+work in turns. The figures are medians, and so is the ratio: that of the medians of their processor seconds.
 """
 
 import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -45,11 +46,11 @@ print(time.process_time() - start)
 """
 
 OWN = str(Path(__file__).resolve().parents[1] / "src")
-TURNS = 3
+TURNS = 5
 """How often each version scans if there are two."""
 
 LISTINGS = 10
-"""How often each version lists a tree: of short work, the least processor seconds of a few times vary."""
+"""How often each version lists a tree, which is short work."""
 
 
 def write(folder: Path, corpus: Path | None, count: int) -> None:
@@ -82,7 +83,9 @@ def measure(corpus: Path | None, count: int, sources: Sequence[str]) -> dict[str
             for number, source in enumerate(sources):
                 command = scan(skills, Path(temporary, f"data-{turn}-{number}"))
                 scans.append({name: timed(*command, source=source) for name in ("first scan", "second scan")})
-        figures: dict[str, Any] = {"read and hash": timed(sys.executable, "-c", READ_ALL, str(skills)), **scans[0]}
+        own = scans[:: len(sources)]
+        figures: dict[str, Any] = {"read and hash": timed(sys.executable, "-c", READ_ALL, str(skills))}
+        figures |= {name: medians([scan[name] for scan in own]) for name in scans[0]}
         if len(sources) > 1:
             busy = {name: [each[name]["processor seconds"] for each in scans] for name in scans[0]}
             figures["ratios"] = {name: ratio(seconds) for name, seconds in busy.items()}
@@ -104,13 +107,18 @@ def listing(tree: Path, sources: Sequence[str]) -> dict[str, float]:
             environment = {**os.environ, "PYTHONPATH": source}
             listed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
             busy.append(float(listed.stdout))
-    figures = {"processor seconds": round(min(busy[:: len(sources)]), 2)}
+    figures = {"processor seconds": round(statistics.median(busy[:: len(sources)]), 2)}
     return figures | {"ratio": ratio(busy)} if len(sources) > 1 else figures
 
 
 def ratio(seconds: Sequence[float]) -> float:
-    """Return the least of the first, third … to the least of the others: two versions took turns."""
-    return round(min(seconds[::2]) / min(seconds[1::2]), 2)
+    """Return the median of the first, third … to that of the others: two versions took turns."""
+    return round(statistics.median(seconds[::2]) / statistics.median(seconds[1::2]), 2)
+
+
+def medians(times: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each figure."""
+    return {name: statistics.median(each[name] for each in times) for name in times[0]}
 
 
 def main() -> None:
