@@ -1,4 +1,4 @@
-"""kill -9 at every step of `skill-registry migrate`: run again, it ends like a copy that nothing has disturbed.
+"""kill -9 at every step of `skill-registry admin migrate`: run again, it ends like a copy that nothing has disturbed.
 
     python benchmarks/kill_migrate.py [--kills 50] [--skills 1200] [--json OUT]
 

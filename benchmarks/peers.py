@@ -3,8 +3,8 @@
     pip install --target DIR chromadb lancedb
     python benchmarks/peers.py --packages DIR --data DATA [--queries 250] [--json OUT]
 
-DATA has the files of `skill-registry eval`. Chroma searches vectors, LanceDB vectors and words (its hybrid search, with
-reciprocal rank fusion), PostgreSQL both in one SQL statement (pgvector, tsvector with a GIN index, reciprocal rank
+DATA has the files of `skill-registry dev eval`. Chroma searches vectors, LanceDB vectors and words (its hybrid search,
+with reciprocal rank fusion), PostgreSQL both in one SQL statement (pgvector, tsvector with a GIN index, reciprocal rank
 fusion). All run on this machine, with their defaults, and return ten ids. Each query goes to all, one after the other,
 and who is first rotates, so that whatever else the machine does slows all alike. A search includes the encoding of its
 query, whose own time is reported beside the others. nDCG@10 says what the time buys.

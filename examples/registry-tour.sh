@@ -55,6 +55,6 @@ call GET /api/code/v1/skills/pdf-tables
 echo '# Revoked and expired tokens are rejected.'
 call POST /auth/logout
 call GET /api/code/v1/skills
-token=$(skill-registry token --lifetime 1 --data-dir "$folder/data")
+token=$(skill-registry admin token --lifetime 1 --data-dir "$folder/data")
 sleep 2
 call GET /auth/verify

@@ -64,7 +64,9 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    documented = set(re.findall(r"^  skill-registry ([\w-]+)  ", PAGES["docs/commands.md"], re.MULTILINE))
+    documented = set(
+        re.findall(r"^  skill-registry ((?:admin |dev )?[\w-]+)  ", PAGES["docs/commands.md"], re.MULTILINE)
+    )
     assert documented == set(COMMANDS)
 
 

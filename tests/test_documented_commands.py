@@ -22,7 +22,7 @@ NOT_RUN: Mapping[str, str] = {
     "docs/README.md: pip install": "it needs a package index; tests/clients/test_installers.py installs so",
     "docs/postgresql.md: pip install": "it needs a package index",
     "docs/commands.md: skill-registry install acme/starter": "it needs a pack: install/test_dependencies.py",
-    "docs/operations.md: skill-registry backup /backups/2026-11-21 --dump": "it needs PostgreSQL and a bucket of AWS",
+    "docs/operations.md: skill-registry admin backup /backups/2026-11-21 --dump": "it needs PostgreSQL and AWS's S3",
     "docs/publishing.md: skill-registry reviews list": "a package must wait: examples/review-tour.sh does it",
     "docs/tours.md: ": "scripts in examples/ print this page: test_docs.py runs them",
     "deploy/README.md: docker build": "it needs Docker; tests/deploy checks the files that it reads",

@@ -113,6 +113,6 @@ def test_the_balancer_asks_readyz_and_says_whom_it_speaks_for() -> None:
 
 @each_file
 def test_commands_that_are_told_exist(path: Path) -> None:
-    told = re.findall(r"^#.* exec [\w-]+ skill-registry ([\w-]+)", path.read_text(), re.MULTILINE)
+    told = re.findall(r"^#.* exec [\w-]+ skill-registry (admin [\w-]+)", path.read_text(), re.MULTILINE)
     assert told
     assert set(told) <= set(COMMANDS)

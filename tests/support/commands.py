@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
+from registry.cli.main import main
 from support.killing import Steps, waiting
 from support.processes import Finished
 from support.servers import COMMAND, NO_CACHE
@@ -33,6 +36,16 @@ class Done:
         assert self.error.startswith("skill-registry: ")
         for word in words:
             assert word in self.error
+
+
+def command_named(name: str) -> click.Command:
+    """Return the command of a full name, such as `admin keys`."""
+    command: click.Command | None = main
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    return command
 
 
 def steps(folder: Path, *args: str, kill_at: int | None = None, **env: str) -> int:

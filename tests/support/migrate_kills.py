@@ -1,4 +1,4 @@
-"""`skill-registry migrate`, killed after one of its steps, and run again."""
+"""`skill-registry admin migrate`, killed after one of its steps, and run again."""
 
 from pathlib import Path
 

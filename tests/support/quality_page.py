@@ -1,4 +1,4 @@
-"""The figures of the page about search quality, from the files that `skill-registry eval --json` wrote."""
+"""The figures of the page about search quality, from the files that `skill-registry dev eval --json` wrote."""
 
 import json
 from collections.abc import Iterator

@@ -126,7 +126,7 @@ class RegistryStores:
         return ends
 
     def _fsck(self, server: Registry, leftovers: set[str]) -> None:
-        """Assert that `skill-registry fsck` finds nothing amiss with what all share, and what this server derives.
+        """Assert that `skill-registry admin fsck` finds nothing amiss with what all share and what this server derives.
 
         Packages in the bucket that another test has published do not count. `leftovers` are those it may find left.
         """

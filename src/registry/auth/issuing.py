@@ -25,7 +25,7 @@ _MAX_EXCHANGES = 8
 
 _CLOSED = (
     "Tokens are issued for a credential only: send an x-api-key, a bearer token, or username and password "
-    "(an operator makes the first key with 'skill-registry keys create --role admin')"
+    "(an operator makes the first key with 'skill-registry admin keys create --role admin')"
 )
 
 

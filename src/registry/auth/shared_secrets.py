@@ -59,11 +59,11 @@ def _compare(stored: dict[str, str], fingerprints: list[str], verifier_key: str)
             "auth.secret differs from that of the other replicas on this database: set SKILL_REGISTRY_AUTH_SECRET to "
             "the same value in every replica (to replace it, set the old value as "
             "SKILL_REGISTRY_AUTH_PREVIOUS_SECRET; if it is lost, stop all replicas and run "
-            "'skill-registry forget-secrets')"
+            "'skill-registry admin forget-secrets')"
         )
     if stored.get(LOG_FACT, verifier_key) != verifier_key:
         raise OtherSecrets(
             "the log's key or transparency.name differs from that of the other replicas on this database: set "
             "SKILL_REGISTRY_TRANSPARENCY_KEY in every replica to the content of log.key in the data directory of the "
-            "first one (if it is lost, stop all replicas and run 'skill-registry forget-secrets')"
+            "first one (if it is lost, stop all replicas and run 'skill-registry admin forget-secrets')"
         )

@@ -22,7 +22,7 @@ from search.text import EMBEDDING_RECIPE, embedded_text, vector_hash
 from search.types import Claimed, Document, DocumentGone, DocumentPut, Embedded, Stale, VectorPut
 
 _BACKFILL_FACT = "filling"
-"""The fact that names the space of the current backfill (`skill-registry embed`)."""
+"""The fact that names the space of the current backfill (`skill-registry admin embed`)."""
 
 _BLOCK = 256
 """The number of keys that are claimed together: the size of an embedding batch."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from registry.domain.agents import RuleFileKind
 from registry.errors import RegistryError
 
 if TYPE_CHECKING:  # the schemas cost start time that `publish` and `login` do not need
@@ -142,6 +143,6 @@ class CommandBackend(Protocol):
         """Return whether to close the catalog while there is nothing to do, and to open it again for the next call."""
         ...
 
-    def generate_mdc(self) -> Data:
-        """Write the project's rule file for editors."""
+    def generate(self, file: RuleFileKind) -> Data:
+        """Write a rule file of the project: `mdc`, `agents` or `claude`."""
         ...

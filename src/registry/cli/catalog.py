@@ -1,4 +1,4 @@
-"""`skill-registry search`, `reindex`, `scan`, `status` and `generate-mdc`: commands that read or index a catalog."""
+"""`skill-registry search`, `reindex`, `scan`, `status` and `generate`: commands that read or index a catalog."""
 
 import sys
 from collections.abc import Iterator
@@ -9,11 +9,12 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Needs
-from registry.cli.help.settings_options import settings_options
+from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.search.explained import explained_tables
 from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.login_hits import with_login_hits
 from registry.cli.search.results import is_relevant, show_results
+from registry.domain.agents import RuleFileKind
 from registry.runtime.data_dir import DataDirInUse, DataDirLock, running_server
 from registry.services.schemas import SearchBody, Sort
 from search.modes import Mode
@@ -157,14 +158,31 @@ def _status_tables(answer: console.Data) -> Iterator[console.Part]:
     yield from console.problems_table("Skipped", answer["skipped"])
 
 
+def _generate_options(function: Command) -> Command:
+    settings = settings_options(*command.SHARED_SETTINGS, "project.file")
+    return command.json_option(command.server_option(settings(function)))
+
+
 @click.command()
-@command.json_option
-@command.server_option
-@settings_options(*command.SHARED_SETTINGS, "project.file")
-def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Write a rule file for editors that lists the skills. It is .cursor/rules/skills.mdc in the project."""
-    answer = command.with_backend(flags, server, lambda backend: backend.generate_mdc(), Needs(indexes=False))
+@click.argument("file", type=click.Choice(get_args(RuleFileKind)), default="mdc")
+@_generate_options
+def generate(file: RuleFileKind, as_json: bool, server: str | None, **flags: Any) -> None:
+    """Write a file for agents that lists the skills.
+
+    \b
+    mdc     .cursor/rules/skills.mdc, for editors
+    agents  a block in AGENTS.md, whose other text stays
+    claude  a block in CLAUDE.md, whose other text stays
+    """
+    answer = command.with_backend(flags, server, lambda backend: backend.generate(file), Needs(indexes=False))
     console.show(answer, _rule_file_table, as_json=as_json)
+
+
+@click.command("generate-mdc", hidden=True)
+@_generate_options
+def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
+    """Write the rule file for editors, as `generate mdc` does."""
+    click.get_current_context().invoke(generate, file="mdc", as_json=as_json, server=server, **flags)
 
 
 def _rule_file_table(answer: console.Data) -> Iterator[console.Part]:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from registry.cli.help.output_encoding import is_utf8
+from registry.cli.help.verbosity import is_quiet
 
 Data = Mapping[str, Any]
 
@@ -62,8 +63,8 @@ def show_json(answer: object) -> None:
 
 
 def note(message: str) -> None:
-    """Print one line on standard error, unless the command prints JSON."""
-    if not click.get_current_context().params.get("as_json"):
+    """Print one line on standard error, unless the command prints JSON or was told to be quiet."""
+    if not is_quiet() and not click.get_current_context().params.get("as_json"):
         tell(message)
 
 
@@ -179,7 +180,7 @@ def progress_bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int], N
     global _progress  # noqa: PLW0603 - a process has one terminal
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = terminal(file=sys.stderr)
-    is_drawn = not hidden and console.is_terminal
+    is_drawn = not hidden and not is_quiet() and console.is_terminal
     with Progress(*columns, console=console, disable=not is_drawn, transient=True) as bar:
         task = bar.add_task(title, total=None)
         _progress = bar if is_drawn else None

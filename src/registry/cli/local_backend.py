@@ -20,11 +20,12 @@ from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseUnusable
+from registry.domain.agents import RuleFileKind
 from registry.domain.models import now
 from registry.domain.source_entry import NewSource
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
-from registry.project.overview import generate_mdc
+from registry.project.overview import generate
 from registry.protocols.mcp.exchange import answered
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
 from registry.runtime.private_files import PrivateFileExposed
@@ -169,13 +170,13 @@ class LocalBackend:
         """Return whether another process waits for the data directory."""
         return self._lock.is_wanted()
 
-    def generate_mdc(self) -> Data:
-        """Scan the skills directory and write the project's rule file for editors."""
+    def generate(self, file: RuleFileKind) -> Data:
+        """Scan the skills directory and write a rule file of the project."""
         services = self.services
         services.scan()
         folder = services.manifest.folder
         answer: Data = self._result(
-            lambda: generate_mdc(services.catalog, services.settings.skills_dir, folder, write=True)
+            lambda: generate(services.catalog, services.settings.skills_dir, folder, file, write=True)
         )
         return answer
 

@@ -14,13 +14,15 @@ from typing import Any
 import click
 
 from registry import __version__
+from registry.cli.admin.group import ADMIN_COMMANDS
+from registry.cli.dev.group import DEV_COMMANDS
 from registry.cli.help.lazy_group import LazyCommand, LazyGroup
 from registry.cli.help.output_encoding import make_streams_readable
 from registry.domain.file_names import is_text, printable_name
 
 FIND, INSTALL, PUBLISH, SERVE, OPERATE = "Find skills", "Install skills", "Publish skills", "Serve", "Operate"
 
-COMMANDS = {
+_VISIBLE = {
     name: LazyCommand(f"registry.cli.{module}", summary, section)
     for section, commands in (
         (
@@ -45,7 +47,7 @@ COMMANDS = {
                 ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),
                 ("installing.agents", "agents", "Show which agents are used here, and their folders."),
                 ("project", "cache", "Show the cache of packages, or empty it."),
-                ("catalog", "generate-mdc", "Write a rule file for editors that lists the skills."),
+                ("catalog", "generate", "Write a file for agents that lists the skills."),
             ),
         ),
         (
@@ -59,11 +61,9 @@ COMMANDS = {
                 ("access.own_tokens", "password", "Change your password at a registry."),
                 ("checking.check", "check", "Check the skills at PATH, offline."),
                 ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
-                ("withdraw", "deprecate", "Mark a published skill as deprecated."),
-                ("withdraw", "undeprecate", "Undo a deprecation."),
+                ("withdraw", "deprecate", "Mark a published skill as deprecated, or undo that."),
                 ("reviews", "reviews", "List, read and decide on packages that wait for a review."),
-                ("withdraw", "yank", "Hide a published version from lists and search."),
-                ("withdraw", "unyank", "Undo a yank."),
+                ("withdraw", "yank", "Hide a published version from lists and search, or undo that."),
                 ("withdraw", "revoke", "Refuse the package of a published version for ever."),
             ),
         ),
@@ -76,8 +76,6 @@ COMMANDS = {
                 ("catalog", "scan", "Read the skills directory once."),
                 ("catalog", "status", "Show the state of the catalog and its indexes."),
                 ("catalog", "reindex", "Update the search indexes for one skill or all."),
-                ("embed", "embed", "Embed all skills with the configured model, then exit."),
-                ("evaluation", "eval", "Measure search quality on labelled queries."),
             ),
         ),
         (
@@ -85,26 +83,28 @@ COMMANDS = {
             (
                 ("doctor", "doctor", "Show what is configured and missing, and how to mend it."),
                 ("help.completion", "completion", "Print a script that completes commands in a shell."),
-                ("access.accounts", "keys", "Create, list and revoke API keys."),
-                ("access.publishers", "publishers", "Register workflows that publish without a secret."),
-                ("access.accounts", "users", "Add, list, change and remove users."),
-                ("access.accounts", "token", "Sign a token with the secret of this registry."),
-                ("jobs", "jobs", "List, retry and discard publish jobs that are set aside."),
-                ("log", "log", "Administer the transparency log."),
-                ("fsck", "fsck", "Compare the stores of a catalog, and repair them."),
-                ("operations", "backup", "Write a backup while the service runs."),
-                ("operations", "verify-backup", "Compare a backup with its checksums and digests."),
-                ("rebuild", "rebuild", "Rebuild a lost database from the index and the packages."),
-                ("operations", "clone-index", "Clone the registry index into its empty folder."),
-                ("database", "migrate", "Copy a catalog from SQLite into PostgreSQL."),
-                ("database", "forget-secrets", "Delete the secrets that replicas share, after a loss."),
-                ("conformance", "conformance", "Check whether a service keeps the HTTP specification."),
+                ("admin.group", "admin", "Administer accounts, stores and the log of a registry."),
+                ("dev.group", "dev", "Measure a search, and check a service."),
             ),
         ),
     )
     for module, name, summary in commands
 }
-"""Every command, by section. The summary is the first sentence of the command's own help, and fits on one line."""
+
+GROUPS = {"admin": ADMIN_COMMANDS, "dev": DEV_COMMANDS}
+"""The commands that have commands of their own, and are loaded on use."""
+
+COMMANDS = {name: entry for name, entry in _VISIBLE.items() if name not in GROUPS} | {
+    f"{group} {name}": entry for group, entries in GROUPS.items() for name, entry in entries.items()
+}
+"""Every command by its full name. The summary is the first sentence of the command's own help, and fits on one line."""
+
+FORMER = {name: entry.module for entries in GROUPS.values() for name, entry in entries.items()} | {
+    "unyank": "registry.cli.withdraw",
+    "undeprecate": "registry.cli.withdraw",
+    "generate-mdc": "registry.cli.catalog",
+}
+"""The names that commands had before 0.1.0, with their modules. They work, and no help lists them."""
 
 
 class _MainGroup(LazyGroup):
@@ -171,7 +171,8 @@ def _without_passwords() -> Iterator[None]:
 
 @click.group(
     cls=_MainGroup,
-    lazy_commands=COMMANDS,
+    lazy_commands=_VISIBLE,
+    former=FORMER,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

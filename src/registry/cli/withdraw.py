@@ -1,4 +1,4 @@
-"""`skill-registry yank`, `revoke`, `deprecate` and their opposites: withdraw what was published, and say why."""
+"""`skill-registry yank`, `revoke` and `deprecate`: withdraw what was published, and say why."""
 
 import re
 from typing import Any, cast
@@ -14,6 +14,8 @@ from registry.cli.open_issuer import with_publisher
 from registry.domain.api import API
 from registry.domain.roles import Role
 from registry.domain.withdrawals import WithdrawalNote
+
+_undo_option = click.option("--undo", is_flag=True, help="Undo it: the skill or version is as before.")
 
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 _SKILL = re.compile(r"[^/@]+/[^/@]+")
@@ -57,6 +59,13 @@ def _note(reason: str | None, replacement: str | None) -> WithdrawalNote:
     return command.converted({"reason": reason, "replacement": replacement}, WithdrawalNote)
 
 
+def _note_or_undo(reason: str | None, replacement: str | None, *, undo: bool) -> WithdrawalNote | None:
+    """Return the note of a withdrawal; None for its undoing, which takes none."""
+    if undo and (reason or replacement):
+        command.stop("--undo takes no --reason and no --replacement", command.WRONG_USAGE)
+    return None if undo else _note(reason, replacement)
+
+
 def _of_version(target: str, action: str) -> tuple[str, str]:
     """Return the id of a skill, and the path of an action on a version of it."""
     match = _VERSION.fullmatch(target)
@@ -74,23 +83,32 @@ def _of_skill(target: str, action: str) -> tuple[str, str]:
 
 @click.command()
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
+@_undo_option
 @_note_options
 def yank(
-    version: str, reason: str | None, replacement: str | None, as_json: bool, server: str | None, **flags: Any
+    version: str,
+    reason: str | None,
+    replacement: str | None,
+    as_json: bool,
+    undo: bool,
+    server: str | None,
+    **flags: Any,
 ) -> None:
-    """Hide a published version from lists and search. Clients that name the version exactly still get it.
+    """Hide a published version from lists and search, or undo that. Clients that name it exactly still get it.
 
     \b
     skill-registry yank acme/pdf-forms@1.2.0 --reason "fields are lost" --replacement acme/pdf-forms@^1.3
+    skill-registry yank acme/pdf-forms@1.2.0 --undo
     """
-    _change(*_of_version(version, "yank"), flags, server, _note(reason, replacement), as_json=as_json)
+    note = _note_or_undo(reason, replacement, undo=undo)
+    _change(*_of_version(version, "unyank" if undo else "yank"), flags, server, note, as_json=as_json)
 
 
-@click.command()
+@click.command(hidden=True)
 @click.argument("version", metavar="SCOPE/NAME@VERSION")
 @_options
 def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Undo a yank."""
+    """Undo a yank, as `yank --undo` does."""
     _change(*_of_version(version, "unyank"), flags, server, as_json=as_json)
 
 
@@ -110,21 +128,24 @@ def revoke(
 
 @click.command()
 @click.argument("skill", metavar="SCOPE/NAME")
+@_undo_option
 @_note_options
 def deprecate(
-    skill: str, reason: str | None, replacement: str | None, as_json: bool, server: str | None, **flags: Any
+    skill: str, reason: str | None, replacement: str | None, as_json: bool, undo: bool, server: str | None, **flags: Any
 ) -> None:
-    """Mark a published skill as deprecated. It stays found, below others, and can be installed.
+    """Mark a published skill as deprecated, or undo that. It stays found, below others, and can be installed.
 
     \b
     skill-registry deprecate acme/pdf-forms --reason "no longer maintained" --replacement acme/forms
+    skill-registry deprecate acme/pdf-forms --undo
     """
-    _change(*_of_skill(skill, "deprecate"), flags, server, _note(reason, replacement), as_json=as_json)
+    note = _note_or_undo(reason, replacement, undo=undo)
+    _change(*_of_skill(skill, "undeprecate" if undo else "deprecate"), flags, server, note, as_json=as_json)
 
 
-@click.command()
+@click.command(hidden=True)
 @click.argument("skill", metavar="SCOPE/NAME")
 @_options
 def undeprecate(skill: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Undo a deprecation."""
+    """Undo a deprecation, as `deprecate --undo` does."""
     _change(*_of_skill(skill, "undeprecate"), flags, server, as_json=as_json)

@@ -55,7 +55,8 @@ def refuse_damaged(copy: Path) -> None:
 def damage_message(damaged: Sequence[DamagedTable]) -> str:
     """Return why there is no backup of a damaged database."""
     names = ", ".join(found.table for found in damaged)
-    return f"the database is damaged (tables: {names}), so there is no backup of it: 'skill-registry fsck' says more"
+    said = "so there is no backup of it: 'skill-registry admin fsck' says more"
+    return f"the database is damaged (tables: {names}), {said}"
 
 
 def recreate_table(path: Path, table: str) -> None:

@@ -295,7 +295,7 @@ def _translate_error(error: sqlite3.DatabaseError) -> None:
         raise DatabaseFull(str(error)) from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable(
-            "the database is damaged: 'skill-registry fsck' names the tables and says how to recover them"
+            "the database is damaged: 'skill-registry admin fsck' names the tables and says how to recover them"
         ) from error
     if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 RESTORE = "restore a backup (docs/operations.md, Backup and restore)"
 REBUILD = (
-    f"{RESTORE}, or stop the service and run 'skill-registry rebuild --from-index', which recovers published versions "
-    "and the log, and nothing else"
+    f"{RESTORE}, or stop the service and run 'skill-registry admin rebuild --from-index', which recovers published "
+    "versions and the log, and nothing else"
 )
 
 

@@ -6,12 +6,22 @@ several. Several agents read `.agents/skills`.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from registry.errors import FieldError, validation_error
 
 SHARED = ".agents/skills"
 """The folder that several agents read, in a project and below the home folder."""
+
+
+RuleFileKind = Literal["mdc", "agents", "claude"]
+"""A file of a project that agents read: that of editors, AGENTS.md or CLAUDE.md."""
+
+RULE_FILES: Mapping[RuleFileKind, str] = MappingProxyType(
+    {"mdc": ".cursor/rules/skills.mdc", "agents": "AGENTS.md", "claude": "CLAUDE.md"}
+)
+"""The path of each rule file below the project's folder."""
 
 
 class Agent(NamedTuple):

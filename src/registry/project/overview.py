@@ -1,21 +1,23 @@
 """The overview of a project: its dependencies, whether they are installed, and its rule file for editors."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from registry.catalog.installs import installed_as
 from registry.catalog.store import Catalog
+from registry.domain.agents import RULE_FILES, RuleFileKind
 from registry.domain.origins import LocalOrigin, Origin, SourceOrigin
 from registry.errors import conflict
 from registry.project.manifest import Dependency, Manifest, ProjectMetadata, SourceKind
 from registry.project.manifest_file import refusing_unwritable
-from registry.project.rule_file import ListedSkill, render_mdc
+from registry.project.rule_file import BlockUnclosed, ListedSkill, render_mdc, with_block
 from registry.runtime.atomic_files import only_writer, replace_file
 
-MDC_PATH = ".cursor/rules/skills.mdc"
+_MAX_BYTES = 1 << 20
+"""How large a file may be that gets a block: agents read it whole."""
 
 
 class ManifestSkill(msgspec.Struct, kw_only=True):
@@ -49,7 +51,7 @@ class ProjectData(msgspec.Struct, kw_only=True):
 
 
 class GeneratedMdc(msgspec.Struct, kw_only=True):
-    """The rule file: its path below the project's folder, the number of skills it lists, and its text."""
+    """A rule file: its path below the project's folder, the number of skills it lists, and its whole text."""
 
     path: str
     skills_count: int
@@ -112,16 +114,27 @@ def _location(origin: Origin | None) -> str | None:
             return origin.url
 
 
-def generate_mdc(catalog: Catalog, skills_dir: Path, project: Path, *, write: bool) -> GeneratedMdc:
-    """Return the rule file of the installed, enabled skills; with `write`, also write it.
+def generate(catalog: Catalog, skills_dir: Path, project: Path, file: RuleFileKind, *, write: bool) -> GeneratedMdc:
+    """Return the file that lists the installed, enabled skills for agents; with `write`, also write it.
 
-    Raises CONFLICT if its folder is a link out of the project, SERVICE_UNAVAILABLE if it cannot be written.
+    `content` is the whole text of the file. In AGENTS.md and CLAUDE.md, everything but the block of skills stays.
+    Raises CONFLICT if the file is outside of the project through a link, is no text or has half a block;
+    SERVICE_UNAVAILABLE if it cannot be written.
     """
     listed = list(_listed(catalog, skills_dir, project))
-    content = render_mdc(listed)
+    path = _inside(project, RULE_FILES[file])
+    content = _rendered(file, path, listed)
     if write:
-        _write(project, content)
-    return GeneratedMdc(path=MDC_PATH, skills_count=len(listed), content=content)
+        with refusing_unwritable(RULE_FILES[file]):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with only_writer(path):
+                content = _rendered(file, path, listed)  # again, since somebody may have written meanwhile
+                replace_file(path, content.encode("utf-8", "replace"))
+    return GeneratedMdc(path=RULE_FILES[file], skills_count=len(listed), content=content)
+
+
+def _rendered(file: RuleFileKind, path: Path, listed: Sequence[ListedSkill]) -> str:
+    return render_mdc(listed) if file == "mdc" else _with_block(path, listed)
 
 
 def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[ListedSkill]:
@@ -131,11 +144,26 @@ def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[Liste
             yield ListedSkill(stored.skill, Path(root, stored.skill.skill_file or "").as_posix())
 
 
-def _write(project: Path, content: str) -> None:
-    path = project / MDC_PATH
-    if not path.parent.resolve().is_relative_to(project.resolve()):
-        raise conflict(f"The folder of {MDC_PATH} is a link to a place outside the project: replace it with a folder")
-    with refusing_unwritable(MDC_PATH):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with only_writer(path):
-            replace_file(path, content.encode("utf-8", "replace"))
+def _inside(project: Path, name: str) -> Path:
+    """Return the path of a rule file. AGENTS.md and CLAUDE.md may be links to each other; the `.mdc` is replaced."""
+    path = project / name
+    folder = path.parent.resolve() / path.name
+    path = path.resolve() if path.suffix == ".md" else folder
+    if not path.is_relative_to(project.resolve()):
+        raise conflict(f"{name} is a link to a place outside the project: replace it with a file of the project")
+    return path
+
+
+def _with_block(path: Path, listed: Sequence[ListedSkill]) -> str:
+    if os.path.lexists(path) and not (path.is_file() and path.stat().st_size <= _MAX_BYTES):
+        raise conflict(f"{path.name} is no file of at most {_MAX_BYTES >> 20} MiB")
+    try:
+        text = path.read_bytes().decode() if path.exists() else ""
+        return with_block(text, listed)
+    except UnicodeDecodeError:
+        raise conflict(f"{path.name} is not UTF-8 text: save it as UTF-8") from None
+    except BlockUnclosed:
+        raise conflict(
+            f"{path.name} has half of the block of skills, or several: remove the lines that begin with"
+            " '<!-- skill-registry:'"
+        ) from None

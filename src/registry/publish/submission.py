@@ -121,7 +121,7 @@ class Submitter:
         if caller.publisher is None and is_trusted_only(self._catalog.database, scope):
             raise forbidden(
                 f"Only trusted publishers publish to the scope '{scope}': an administrator registers a workflow with "
-                "'skill-registry publishers add'"
+                "'skill-registry admin publishers add'"
             )
         expected.check(f"{scope}/{metadata.name}", metadata.version)
         _check_dependencies(f"{scope}/{metadata.name}", metadata)

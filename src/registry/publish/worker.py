@@ -45,7 +45,7 @@ _TO_SECONDS = len("2026-01-31T12:00:00")
 
 _STORED_BEFORE = (
     "other bytes are already stored for this version: publish another version, or ask an administrator to look at the"
-    " package with 'skill-registry fsck'"
+    " package with 'skill-registry admin fsck'"
 )
 _SET_ASIDE = "set aside: the process died twice during this job; an administrator can retry it"
 

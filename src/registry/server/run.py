@@ -170,7 +170,7 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
     elif not _has_credentials(settings):
         _log.warning(
             "tokens are issued for a credential only; the first one is made with: "
-            "skill-registry keys create --role admin --data-dir %s",
+            "skill-registry admin keys create --role admin --data-dir %s",
             settings.data_dir,
         )
 

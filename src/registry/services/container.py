@@ -273,7 +273,7 @@ class Services:
         """Return the parts and threads of this process that do not work, with the reason. Each is retried."""
         failing = {name: state.problem for name, state in thread_states().items() if state.problem}
         registry = self._registry.problems() if self._registry is not None else {}
-        damaged = {"database": "it is damaged: run 'skill-registry fsck'"} if self.database.is_damaged else {}
+        damaged = {"database": "it is damaged: run 'skill-registry admin fsck'"} if self.database.is_damaged else {}
         return damaged | registry | failing | self._starting.problems() | self._led.problems()
 
     def state(self) -> State:

@@ -33,7 +33,7 @@ def _look_for_damage(database: Database) -> None:
     was_damaged = database.is_damaged
     database.look_for_damage()
     if database.is_damaged and not was_damaged:
-        _log.error("the database is damaged: run 'skill-registry fsck', which names the tables and what to do")
+        _log.error("the database is damaged: run 'skill-registry admin fsck', which names the tables and what to do")
 
 
 def _correct_counts(database: Database) -> None:

@@ -33,7 +33,7 @@ class Fork(msgspec.Struct, kw_only=True):
             "The log contradicts a checkpoint that others have seen, so nothing is published, yanked or signed: "
             f"{self.source} has size {self.seen_size} and root {self.seen_root}, this database has size {self.size} "
             f"and root {self.root}. Was an older database restored? Restore the newest one, or stop the service and "
-            "start a new identity with 'skill-registry log new-identity'"
+            "start a new identity with 'skill-registry admin log new-identity'"
         )
 
 

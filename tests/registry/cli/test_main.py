@@ -7,12 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from click import Context
 
 from registry.cli.help.settings_options import OFTEN_USED
-from registry.cli.main import COMMANDS, FIND, INSTALL, OPERATE, PUBLISH, SERVE, main
+from registry.cli.main import COMMANDS, FIND, FORMER, GROUPS, INSTALL, OPERATE, PUBLISH, SERVE
 from registry.config.settings import SETTINGS
-from support.commands import Done
+from support.commands import Done, command_named
 from support.servers import RunningServer, write_skill
 
 
@@ -274,7 +273,35 @@ def test_the_command_alone_shows_each_command_on_one_line(tmp_path: Path, args: 
     starts = [lines.index(f"{section}:") for section in (FIND, INSTALL, PUBLISH, SERVE, OPERATE)]
     assert starts == sorted(starts)
     listed = [line.split(maxsplit=1) for line in lines[starts[0] :] if line.startswith("  ")]
-    assert listed == [[name, command.help] for name, command in COMMANDS.items()]
+    alone = {name: entry.help for name, entry in COMMANDS.items() if " " not in name}
+    assert {name: said for name, said in listed if name not in GROUPS} == alone
+    assert {name for name, _ in listed} == {*alone, *GROUPS}
+
+
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_a_group_shows_its_commands(tmp_path: Path, group: str) -> None:
+    done = Done(tmp_path, group, "--help", COLUMNS="80")
+    listed = [line.split(maxsplit=1) for line in done.out.splitlines() if re.match(r"  [a-z]", line)]
+    ours = {name.partition(" ")[2]: entry.help for name, entry in COMMANDS.items() if name.startswith(f"{group} ")}
+    assert dict(listed) == ours
+
+
+@pytest.mark.parametrize("name", sorted(FORMER))
+def test_commands_keep_the_name_that_they_had(tmp_path: Path, name: str) -> None:
+    done = Done(tmp_path, name, "--help")
+    assert (done.code, done.error) == (0, "")
+    assert f"Usage: skill-registry {name} " in done.out
+    assert not re.search(rf"^  {name} ", Done(tmp_path, "--help").out, re.MULTILINE)
+
+
+def test_a_quiet_command_prints_no_notes_and_a_verbose_one_its_requests(tmp_path: Path) -> None:
+    assert Done(tmp_path, "init", "--project").code == 0
+    assert "names no skills yet" in Done(tmp_path, "install").error
+    assert Done(tmp_path, "install", "-q").error == ""
+    with RunningServer(tmp_path / "other") as server:
+        said = Done(tmp_path, "list", "--server", server.url, "-v")
+        assert f"skill-registry: HTTP Request: GET {server.url}/api/v1/skills" in said.error
+        assert Done(tmp_path, "list", "--server", server.url).error == ""
 
 
 def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_path: Path) -> None:
@@ -292,10 +319,9 @@ def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_pat
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_names_every_flag(tmp_path: Path, name: str) -> None:
-    done = Done(tmp_path, name, "--help-all" if name in {"serve", "doctor"} else "--help")
+    done = Done(tmp_path, *name.split(), "--help-all" if name in {"serve", "doctor"} else "--help")
     assert (done.code, done.error) == (0, "")
-    command = main.get_command(Context(main), name)
-    assert command is not None
+    command = command_named(name)
     for parameter in command.params:
         assert any(text in done.out for text in (*parameter.opts, parameter.human_readable_name.upper()))
     if name == "serve":

@@ -1,4 +1,4 @@
-"""`skill-registry eval` and what it is made of: hand-counted measures, baselines, intervals, and what it refuses."""
+"""`skill-registry dev eval` and what it is made of: measures by hand, baselines, intervals, and what it refuses."""
 
 import json
 from pathlib import Path

@@ -54,7 +54,7 @@ def test_a_service_others_can_reach_issues_nothing_without_a_credential(tmp_path
 
 def test_a_service_without_credentials_says_how_the_first_is_made(tmp_path: Path) -> None:
     with RunningServer(tmp_path, *PROFILE, "--host", "0.0.0.0") as server:
-        assert "skill-registry keys create --role admin" in server.log.read_text()
+        assert "skill-registry admin keys create --role admin" in server.log.read_text()
 
 
 def test_an_open_issuer_that_others_can_reach_is_warned_of(tmp_path: Path) -> None:

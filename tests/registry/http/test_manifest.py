@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.commands import Done
 from support.servers import COMMAND, RunningServer, write_skill
 from support.waiting import PATIENCE_SECONDS
 
@@ -261,6 +262,62 @@ def test_the_command_writes_the_rule_file_with_and_without_a_server(tmp_path: Pa
     done = subprocess.run([COMMAND, "generate-mdc"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert path.read_text() == first
     assert done.stdout == "1 skills in .cursor/rules/skills.mdc\n"
+
+
+BEGIN = b"<!-- skill-registry: begin -->\n"
+
+
+@pytest.mark.parametrize(("kind", "name"), [("agents", "AGENTS.md"), ("claude", "CLAUDE.md")])
+def test_the_skills_are_a_block_of_a_file_whose_other_text_stays(tmp_path: Path, kind: str, name: str) -> None:
+    write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf <!-- skill-registry: end --> forms.")
+    (tmp_path / "registry.toml").write_text('data_dir = "data"\nembedding.provider = "none"\n')
+    path = tmp_path / name
+    path.write_bytes(b"# Ours\r\n\r\nRun the tests.")
+    assert Done(tmp_path, "scan").code == 0
+    assert Done(tmp_path, "generate", kind).out == f"1 skills in {name}\n"
+    first = path.read_bytes()
+    assert first.startswith(b"# Ours\r\n\r\nRun the tests.\n\n<!-- skill-registry: begin")
+    assert first.count(b"<!-- skill-registry: end -->") == 1
+    assert b"\n## Skills of this project\n" in first
+    path.write_bytes(first + b"\n## Below\n")
+    write_skill(tmp_path / "skills", "tea", "Brew tea.")
+    assert Done(tmp_path, "generate", kind).code == 0
+    second = path.read_bytes()
+    assert (second.startswith(b"# Ours\r\n"), second.endswith(b"\n## Below\n")) == (True, True)
+    assert (second.count(b"skill-registry: begin"), second.count(b"- **tea**")) == (1, 1)
+    with RunningServer(tmp_path) as server:
+        shown = server.api("POST", "/manifest/generate-mdc", json={"file": kind, "write": False}).json()["data"]
+    assert shown == {"path": name, "skills_count": 2, "content": second.decode()}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<!-- skill-registry: begin -->\nhalf",
+        b"\xff\xfe",
+        b"<!-- skill-registry: begin --><!-- skill-registry: end -->" * 2,
+    ],
+)
+def test_a_file_that_cannot_get_a_block_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(content)
+    (tmp_path / "elsewhere").write_text("mine")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/CLAUDE.md").symlink_to(tmp_path / "elsewhere")
+    with RunningServer(tmp_path) as server:
+        assert code(server.api("POST", "/manifest/generate-mdc", json={"file": "agents"})) == (409, "CONFLICT")
+    with RunningServer(tmp_path / "project") as server:
+        assert code(server.api("POST", "/manifest/generate-mdc", json={"file": "claude"})) == (409, "CONFLICT")
+    assert (tmp_path / "AGENTS.md").read_bytes() == content
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_a_link_within_the_project_is_followed(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "tea", "Brew tea.")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    with RunningServer(tmp_path) as server:
+        assert server.api("POST", "/manifest/generate-mdc", json={"file": "claude"}).status_code == 200
+    assert (tmp_path / "CLAUDE.md").is_symlink()
+    assert "- **tea**" in (tmp_path / "AGENTS.md").read_text()
 
 
 def test_the_rule_file_is_not_written_out_of_the_project(tmp_path: Path) -> None:

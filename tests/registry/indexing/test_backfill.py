@@ -50,7 +50,7 @@ def stocked(database: Database, count: int) -> SkillCatalog:
 
 
 class Embedding:
-    """`skill-registry embed` in a process of its own."""
+    """`skill-registry admin embed` in a process of its own."""
 
     def __init__(self, url: DatabaseUrl, provider: EmbeddingServer, folder: Path, *args: str) -> None:
         model = ("--embedding-provider", "hosted", "--embedding-model", "small", "--embedding-dimension", "8")

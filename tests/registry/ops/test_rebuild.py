@@ -331,5 +331,5 @@ def test_fsck_names_the_command_and_a_damaged_bundle(filled: LostRegistry, tmp_p
         registry.wait_for(lambda: index_file(registry.remote, BUNDLE)[: len(lines)] == lines)
     (registry.data_dir / DATABASE).write_bytes(b"\xa5" * 4096)
     done = registry.run("fsck", "--json", "--skills-dir", str(registry.skills_dir))
-    assert "skill-registry rebuild --from-index" in done.json["drift"][0]["advice"]
+    assert "skill-registry admin rebuild --from-index" in done.json["drift"][0]["advice"]
     assert registry.rebuild().code == 0

@@ -112,7 +112,7 @@ def test_a_stop_does_not_wait_for_a_scan_and_its_job_has_not_died(tmp_path: Path
 
 
 def jobs(registry: Registry, *args: str) -> Any:
-    """Return what `skill-registry jobs` says."""
+    """Return what `skill-registry admin jobs` says."""
     command = [COMMAND, "jobs", *args, "--json", "--data-dir", str(registry.data_dir)]
     done = subprocess.run(command, env=registry.environment(), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)

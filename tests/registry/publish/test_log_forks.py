@@ -54,7 +54,7 @@ def assert_nothing_is_signed(registry: Registry, size: int) -> None:
     admin = registry.caller("root", "admin")
     before = index_file(registry.remote, CHECKPOINT)
     message = refused(registry.publish(skill_package("third")), size)
-    assert "skill-registry log new-identity" in message
+    assert "skill-registry admin log new-identity" in message
     for state in ("yank", "revoke"):
         refused(registry.http.post(f"/api/v1/registry/skills/acme/first/1.0.0/{state}", headers=admin), size)
     refused(registry.get("/api/v1/log/checkpoint"), size)
@@ -73,7 +73,7 @@ def test_an_older_database_signs_nothing(forked: Forked) -> None:
         assert_nothing_is_signed(registry, forked.seen_size)
     done = fsck(forked)
     assert f"has size {forked.seen_size} and root" in done.out
-    assert "skill-registry log new-identity" in done.out
+    assert "skill-registry admin log new-identity" in done.out
 
 
 def fsck(forked: Forked) -> Done:

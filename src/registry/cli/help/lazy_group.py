@@ -5,9 +5,12 @@ import importlib
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from registry.cli.help.verbosity import add_verbosity
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -24,17 +27,24 @@ class LazyCommand(NamedTuple):
     section: str
 
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
 class LazyGroup(click.Group):
     """A group of commands that are imported on use. Its own `--help` imports none of them.
 
     Args:
         lazy_commands: The commands by name.
+        former: The modules of commands that have another name or place now, by the name they had. No help lists them.
         attributes: The arguments of `click.Group`.
     """
 
-    def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
+    def __init__(
+        self, *, lazy_commands: Mapping[str, LazyCommand], former: Mapping[str, str] = _NONE, **attributes: Any
+    ) -> None:
         super().__init__(**attributes)
         self.lazy_commands = lazy_commands
+        self._modules = {**former, **{name: entry.module for name, entry in lazy_commands.items()}}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, section by section."""
@@ -42,19 +52,21 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or return None for an unknown name."""
-        if cmd_name not in self.lazy_commands:
+        if cmd_name not in self._modules:
             return None
         with _without_collection():
-            module = importlib.import_module(self.lazy_commands[cmd_name].module)
+            module = importlib.import_module(self._modules[cmd_name])
         commands = (value for value in vars(module).values() if isinstance(value, click.Command))
-        return next(command for command in commands if command.name == cmd_name)
+        command = next(command for command in commands if command.name == cmd_name)
+        add_verbosity(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of these arguments. Suggests a name for an unknown one, without importing any command."""
         name = args[0]
-        if name in self.lazy_commands or name.startswith("-") or ctx.resilient_parsing:
+        if name in self._modules or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 

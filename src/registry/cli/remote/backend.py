@@ -14,6 +14,7 @@ from registry.cli.remote.relay import relayed
 from registry.cli.search.filters import as_parameters
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
+from registry.domain.agents import RuleFileKind
 from registry.domain.api import API
 from registry.domain.models import RESERVED_IDS
 from registry.domain.skill_file import SKILL_FILE
@@ -165,9 +166,9 @@ class RemoteBackend:
         """Return whether another process may take the server's place on the data directory."""
         return self._is_of_data_dir
 
-    def generate_mdc(self) -> Data:
-        """Write the rule file of the server's project."""
-        answer: Data = self._call(answers.RuleFile, "POST", "/manifest/generate-mdc", {})
+    def generate(self, file: RuleFileKind) -> Data:
+        """Write a rule file of the server's project."""
+        answer: Data = self._call(answers.RuleFile, "POST", "/manifest/generate-mdc", {"file": file})
         return answer
 
     def _call(self, kind: Any, method: str, path: str, body: object = None, *, long: bool = False) -> Any:

@@ -6,6 +6,7 @@ import msgspec
 from litestar import Request, Response, delete, get, post, put
 from litestar.params import JSONBody
 
+from registry.domain.agents import RuleFileKind
 from registry.http.envelope import Ok
 from registry.http.routes.parameters import (
     ERRORS,
@@ -22,7 +23,7 @@ from registry.project.overview import (
     GeneratedMdc,
     ManifestSkill,
     ProjectData,
-    generate_mdc,
+    generate,
     manifest_skill,
     manifest_skills,
     project_data,
@@ -30,9 +31,10 @@ from registry.project.overview import (
 
 
 class MdcBody(msgspec.Struct, kw_only=True):
-    """Whether to write the rule file or only return its text."""
+    """Whether to write the rule file or only return its text; and which: that of editors, AGENTS.md or CLAUDE.md."""
 
     write: bool = True
+    file: RuleFileKind = "mdc"
 
 
 @get("/project", tags=["project"], responses=ERRORS, role="user", fails={400})
@@ -96,8 +98,12 @@ async def remove_manifest_skill(request: Request[Any, Any, Any], running: Runnin
 )
 @ORDINARY_POOL.handler
 def generate_mdc_file(services: ReadyServices, data: JSONBody[MdcBody]) -> Ok[GeneratedMdc]:
-    """Write the installed skills as a rule file for editors, `.cursor/rules/skills.mdc`."""
-    return Ok(generate_mdc(services.catalog, services.settings.skills_dir, services.manifest.folder, write=data.write))
+    """Write the installed skills as a rule file for editors, `.cursor/rules/skills.mdc`.
+
+    With `file`, write them as a block of AGENTS.md or CLAUDE.md, whose other text stays.
+    """
+    folder = services.manifest.folder
+    return Ok(generate(services.catalog, services.settings.skills_dir, folder, data.file, write=data.write))
 
 
 MANIFEST_ALONE = [

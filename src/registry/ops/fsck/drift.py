@@ -51,7 +51,7 @@ def lost(area: Area, thing: str, problem: str, advice: str) -> Discrepancy:
 
 
 BACKUP = "restore it from a backup, the only other copy"
-FORKED = "restore the newest database, or start a new identity with 'skill-registry log new-identity'"
+FORKED = "restore the newest database, or start a new identity with 'skill-registry admin log new-identity'"
 EVIDENCE = (
     "the log was changed: compare it with checkpoints that others have saved, then restore a backup, or rebuild the "
     "database (docs/operations.md, Rebuild a registry)"

@@ -42,8 +42,8 @@ class Target:
                     )
         elif self._file.exists() and not self._replace and not _is_lost(self._settings) and _file_holds(self._file):
             raise RebuildRefused(
-                f"{self._file.name} can be read: 'skill-registry fsck' says what is wrong with it. To rebuild it all "
-                "the same, add --replace, which sets it aside"
+                f"{self._file.name} can be read: 'skill-registry admin fsck' says what is wrong with it. To rebuild it "
+                "all the same, add --replace, which sets it aside"
             )
 
     @contextmanager

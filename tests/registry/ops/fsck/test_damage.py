@@ -94,7 +94,7 @@ def test_a_service_without_its_log_does_not_start(damaged: KeptRegistry, tmp_pat
     server = damaged.server()
     done = Done(tmp_path, *server.command()[1:], **server.environment())
     assert done.code == 1
-    assert "the database is damaged: 'skill-registry fsck' names the tables" in done.error
+    assert "the database is damaged: 'skill-registry admin fsck' names the tables" in done.error
 
 
 @ON_SQLITE

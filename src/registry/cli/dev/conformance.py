@@ -1,4 +1,4 @@
-"""`skill-registry conformance`: run the rows of the HTTP specification against any service that claims to keep it."""
+"""`skill-registry dev conformance`: run the rows of the HTTP specification against a service that claims to keep it."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""`skill-registry eval`: measure search quality on labelled queries."""
+"""`skill-registry dev eval`: measure search quality on labelled queries."""
 
 import tempfile
 from collections.abc import Iterator

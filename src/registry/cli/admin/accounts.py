@@ -1,4 +1,4 @@
-"""`skill-registry keys`, `users` and `token`: manage access to a registry on the machine of its data directory.
+"""`skill-registry admin keys`, `users` and `token`: manage access to a registry on the machine of its data directory.
 
 The commands work on the database, whether a server runs on it or not. They need no credential: write access to the
 database is enough.
@@ -105,7 +105,7 @@ def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
 
 def _keys_table(answer: console.Data) -> Iterator[console.Part]:
     if not answer["keys"]:
-        yield "There are no API keys. 'skill-registry keys create' makes one."
+        yield "There are no API keys. 'skill-registry admin keys create' makes one."
         return
     columns = ("Id", "Name", "Role", "Scope", "Created", "Last used", "Revoked")
     fields = ("id", "name", "role", "scope", "created_at", "last_used_at", "revoked_at")
@@ -179,7 +179,7 @@ def remove_user(name: str, as_json: bool, **flags: Any) -> None:
 
 def _users_table(answer: console.Data) -> Iterator[console.Part]:
     if not answer["users"]:
-        yield "There are no users. 'skill-registry users add NAME' adds one."
+        yield "There are no users. 'skill-registry admin users add NAME' adds one."
         return
     columns, fields = ("Name", "Role", "Scope", "Added"), ("name", "role", "scope", "created_at")
     yield console.table(columns, ([user[field] for field in fields] for user in answer["users"]))

@@ -1,4 +1,4 @@
-"""`skill-registry log`: administer the transparency log on the machine of its data directory."""
+"""`skill-registry admin log`: administer the transparency log on the machine of its data directory."""
 
 import time
 from typing import Any
@@ -7,7 +7,7 @@ import click
 
 from registry.auth.audit import Audit
 from registry.cli import console
-from registry.cli.access.accounts import local_database
+from registry.cli.admin.accounts import local_database
 from registry.cli.command import json_option, stop
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings

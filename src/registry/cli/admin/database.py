@@ -1,4 +1,4 @@
-"""`skill-registry migrate` and `forget-secrets`: move a catalog to PostgreSQL, and manage the shared secrets there."""
+"""`skill-registry admin migrate` and `forget-secrets`: copy a catalog to PostgreSQL, manage shared secrets there."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""`skill-registry rebuild`: recover a registry whose database is lost, from its index and its packages."""
+"""`skill-registry admin rebuild`: recover a registry whose database is lost, from its index and its packages."""
 
 from collections.abc import Iterator
 from typing import Any

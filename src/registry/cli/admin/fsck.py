@@ -1,4 +1,4 @@
-"""`skill-registry fsck`: compare the stores of a catalog, report differences and repair derived data."""
+"""`skill-registry admin fsck`: compare the stores of a catalog, report differences and repair derived data."""
 
 import sys
 from collections.abc import Iterator

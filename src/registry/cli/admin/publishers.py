@@ -1,4 +1,4 @@
-"""`skill-registry publishers`: register workflows that publish to a registry without a secret.
+"""`skill-registry admin publishers`: register workflows that publish to a registry without a secret.
 
 Like `keys` and `users`, the commands work on the database, whether a server runs on it or not.
 """
@@ -12,7 +12,7 @@ import msgspec
 from registry.auth.oidc.publishers import NewTrustedPublisher, TrustedPublishers
 from registry.auth.revocations import Revocations
 from registry.cli import console
-from registry.cli.access.accounts import local_database, local_options
+from registry.cli.admin.accounts import local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
 from registry.domain.roles import Segment
@@ -100,7 +100,7 @@ def _publishers(database: Database) -> TrustedPublishers:
 
 def _publishers_table(answer: console.Data) -> Iterator[console.Part]:
     if not answer["publishers"]:
-        yield "There are no trusted publishers. 'skill-registry publishers add' registers one."
+        yield "There are no trusted publishers. 'skill-registry admin publishers add' registers one."
     else:
         rows = (
             [

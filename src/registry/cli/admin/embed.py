@@ -1,4 +1,4 @@
-"""`skill-registry embed`: embed a catalog while the service runs."""
+"""`skill-registry admin embed`: embed a catalog while the service runs."""
 
 from contextlib import closing
 from typing import Any

@@ -1,4 +1,4 @@
-"""`skill-registry backup` and `clone-index`: commands of an operator, for use while a service runs or before."""
+"""`skill-registry admin backup` and `clone-index`: commands of an operator, for use while a service runs or before."""
 
 import sys
 from collections.abc import Iterator

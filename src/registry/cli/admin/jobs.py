@@ -1,4 +1,4 @@
-"""`skill-registry jobs`: list, retry and discard publish jobs during each of which the process died twice."""
+"""`skill-registry admin jobs`: list, retry and discard publish jobs during each of which the process died twice."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from registry.cli import console
-from registry.cli.access.accounts import local_database, local_options
+from registry.cli.admin.accounts import local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
 from registry.packages.refusal import structure_error

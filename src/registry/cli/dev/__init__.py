@@ -1,0 +1,1 @@
+"""The commands of those who build on a registry, `skill-registry dev`."""
