@@ -107,9 +107,13 @@ class QueryVectors:
             return cached
         if self._is_loaded(embedder, space, query):  # a thread would cost more than it saves
             return self._store(space, key, embed_query(embedder, query, self._languages, english))
-        future = self._threads.submit(embed_query, embedder, query, self._languages, english)
-        future.add_done_callback(lambda done: self._store_result(space, key, done))
-        return self._result(future, "the embedding")
+        return self._result(self._threads.submit(self._read, embedder, space, query, english, key), "the embedding")
+
+    def _read(self, embedder: Embedder, space: str, query: str, english: str, key: str) -> Matrix:
+        """Embed a query in a thread, and store its vectors before anybody hears of them."""
+        vectors = self._store(space, key, embed_query(embedder, query, self._languages, english))
+        self._loaded_spaces.add(space)
+        return vectors
 
     def of_pieces(self, embedder: Embedder, space: str, pieces: Sequence[str]) -> Matrix | None:
         """Return the vector of each piece of a query, shape (pieces, dimension); None if that takes a request.
@@ -132,11 +136,6 @@ class QueryVectors:
     def _store(self, space: str, query: str, vectors: Matrix) -> Matrix:
         self._cache.put((space, query), vectors)
         return vectors
-
-    def _store_result(self, space: str, query: str, done: Future[Matrix]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            self._store(space, query, done.result())
-            self._loaded_spaces.add(space)
 
     def close(self) -> None:
         """Stop the threads. Queries that wait for one are cancelled."""
