@@ -32,6 +32,7 @@ _VISIBLE = {
                 ("skills", "list", "List the installed skills."),
                 ("skills", "show", "Show a skill in full, with what was found in it."),
                 ("skills", "versions", "List the versions of a skill, the newest first."),
+                ("skills", "open", "Open the page of a skill in the browser, or that of the service."),
                 ("sources", "sources", "List, add, remove and refresh the sources of skills."),
             ),
         ),

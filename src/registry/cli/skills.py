@@ -1,21 +1,25 @@
-"""`skill-registry list`, `show` and `versions`: the installed skills, one skill in full, and its versions."""
+"""`skill-registry list`, `show`, `versions` and `open`: the installed skills, one skill, its versions, its page."""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast, get_args
+from urllib.parse import quote
 
 import click
 
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs, Wanted
 from registry.cli.help.settings_options import settings_options
+from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.risk import place
 from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.results import show_list
 from registry.config.settings import Settings
+from registry.domain.api import API
+from registry.runtime.data_dir import running_server
 from registry.services.schemas import ListSort, SearchFilters
 
 _FACTS = (
@@ -117,6 +121,33 @@ def _split(text: str) -> tuple[str, str | None]:
     """Return the id and the version of `ID@VERSION`, None without one."""
     skill_id, at, version = text.rpartition("@")
     return (skill_id, version) if at else (text, None)
+
+
+@click.command("open")
+@click.argument("skill", metavar="[ID]", default="")
+@click.option("--print", "is_printed", is_flag=True, help="Print the address, and open nothing.")
+@command.registry_option
+@settings_options("data_dir")
+def open_page(skill: str, is_printed: bool, server: str | None, **flags: Any) -> None:
+    """Open the page of a skill in the browser, or that of the service. It prints the address.
+
+    \b
+    skill-registry open
+    skill-registry open acme/pdf-forms
+    """
+    settings = command.load(dict(flags))
+    try:
+        address = command.server_of(settings, server, flags)
+        path = quote(skill, safe="/")
+        with connect(settings, address, is_own=address == running_server(settings.data_dir)) as client:
+            if skill:
+                client.call(answers.Skill, "GET", f"{API}/skills/{path}")
+            page = f"{client.base}/skills/{path}" if skill else f"{client.base}/"
+    except (CommandFailed, OSError) as error:
+        command.stop(error)
+    click.echo(page)
+    if not is_printed and click.launch(page) != 0:
+        console.note("no browser could be opened")
 
 
 def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBackend], Data]) -> Data:

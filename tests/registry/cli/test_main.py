@@ -1,5 +1,6 @@
 """The command: what it prints, how it ends, and where it finds a catalog."""
 
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from registry.cli.main import COMMANDS, FIND, FORMER, GROUPS, INSTALL, OPERATE, 
 from registry.config.settings import SETTINGS
 from support.commands import Done, command_named
 from support.servers import RunningServer, write_skill
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +304,20 @@ def test_a_quiet_command_prints_no_notes_and_a_verbose_one_its_requests(tmp_path
         said = Done(tmp_path, "list", "--server", server.url, "-v")
         assert f"skill-registry: HTTP Request: GET {server.url}/api/v1/skills" in said.error
         assert Done(tmp_path, "list", "--server", server.url).error == ""
+
+
+def test_the_page_of_a_skill_is_opened(server: RunningServer, tmp_path: Path) -> None:
+    opener = tmp_path / "bin/xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/opened\n')
+    opener.chmod(0o755)
+    path = {"PATH": f"{opener.parent}:{os.environ['PATH']}"}
+    page = f"{server.url}/skills/served-skill"
+    assert Done(tmp_path, "open", "served-skill", "--server", server.url, **path).out == f"{page}\n"
+    wait_until(lambda: (tmp_path / "opened").exists() and (tmp_path / "opened").read_text() == f"{page}\n")
+    assert server.http.get("/skills/served-skill").status_code == 200
+    assert Done(tmp_path, "open", "--print", "--server", server.url).out == f"{server.url}/\n"
+    Done(tmp_path, "open", "no-such", "--print", "--server", server.url).complains(1, "no-such")
 
 
 def test_the_help_of_serve_shows_what_people_use_and_the_rest_on_request(tmp_path: Path) -> None:
