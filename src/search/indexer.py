@@ -180,7 +180,7 @@ class Indexer:
             self._stopped.wait(max(0.0, started + texts / self._rate - time.monotonic()))
 
     def _embed_in_parts(self, batch: Sequence[Stale]) -> None:
-        """Embed a batch and store what is done every half second, for whoever watches, and to stop soon."""
+        """Embed a batch and store what is done every half second, for callers that watch, and to stop soon."""
         while batch and not self._stopped.is_set():
             size = self._part_size()
             self._embed(batch[:size])

@@ -85,7 +85,7 @@ class TokenIssuer:
         self._proxies = proxies
 
     def issue(self, request: TokenRequest, caller: Caller) -> TokenData:
-        """Return a new token. It counts as a change by whoever has the credential.
+        """Return a new token. It counts as a change by the owner of the credential.
 
         Raises UNAUTHORIZED, FORBIDDEN, RATE_LIMITED, VALIDATION_ERROR.
         """

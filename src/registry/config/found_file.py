@@ -1,6 +1,6 @@
 """What `registry.toml` may not name if it was merely found in the current folder: where secrets from elsewhere go.
 
-A cloned repository can hold such a file. Otherwise it would collect the secrets of whoever runs a command in it.
+A cloned repository can hold such a file. Otherwise it would collect the secrets of a user who runs a command in it.
 """
 
 from collections.abc import Iterator, Mapping

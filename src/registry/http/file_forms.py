@@ -29,7 +29,7 @@ FileForm = Annotated[
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/javascript", "application/x-sh", None})
 _IMAGE_HEAD_BYTES = 64
 _EMBEDDED = {
-    # A stranger's text or picture: even opened by itself it runs nothing, loads nothing and has no origin of ours.
+    # It comes from an unknown author: even opened by itself it runs nothing, loads nothing and has no origin.
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",

@@ -57,7 +57,7 @@ def _is_executable(head: bytes) -> bool:
 def author_warnings(path: str, data: bytes) -> Iterator[Finding]:
     """Yield warnings about a file that the author may not mean to publish: it holds secrets, or is not written yet."""
     if is_secret(path):
-        message = "a file of this name usually holds keys or passwords, and whoever can read the skill can read it"
+        message = "a file of this name usually holds keys or passwords, and all who read the skill can read it"
         yield quality_warning("secret-file", message, path, "low")
     if path == SKILL_FILE and (placeholder := placeholder_in(data.decode("utf-8", "replace"))):
         yield quality_warning("placeholder", f"the file still says '{placeholder}'", SKILL_FILE)

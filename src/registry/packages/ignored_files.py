@@ -1,6 +1,6 @@
 """Asks git which files of a folder it ignores, without executing anything that the repository configures.
 
-The repository may come from a stranger. Its configuration is read, since `core.ignoreCase` is part of the answer, but
+The repository may come from anybody. Its configuration is read, since `core.ignoreCase` is part of the answer, but
 what could start a program or reach the network is switched off on the command line. The user's own configuration and
 list of ignored files count as for any git command.
 """
@@ -24,7 +24,7 @@ _IS_IGNORED, _IS_NOT_IGNORED = 0, 1
 def ignored_by_git(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
     """Return the paths below a folder that git ignores; that of an ignored folder stands for its files.
 
-    There are none without git, outside of a work tree, and in a folder that is itself ignored: whoever names that
+    There are none without git, outside of a work tree, and in a folder that is itself ignored: a user who names that
     folder means its files. `.` stands for all files. `environment` is that of the user. Raises GitError.
     """
     folder = folder.resolve()

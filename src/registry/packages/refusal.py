@@ -20,7 +20,7 @@ def structure_error(rule: str, message: str, file: str | None = None) -> Finding
 
 
 def security_issue(rule: str, message: str, file: str | None = None) -> Finding:
-    """Return the finding for content that could harm whoever unpacks the package."""
+    """Return the finding for content that could harm a reader who unpacks the package."""
     return Finding(kind="security_issue", severity="high", rule=rule, file=_shown(file), message=message)
 
 

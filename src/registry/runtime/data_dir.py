@@ -1,6 +1,6 @@
 """The lock of a data directory, which allows one server at a time.
 
-Whoever waits for it holds a second lock meanwhile, so that an idle holder knows that it is wanted.
+A process that waits for it holds a second lock meanwhile, so that an idle holder knows that it is wanted.
 """
 
 import fcntl

@@ -147,7 +147,7 @@ def _warn(settings: Settings) -> None:
             )
     elif elsewhere:
         _log.warning(
-            "listening on %s with no authentication: whoever reaches the port can change the skills; put a proxy with "
+            "listening on %s with no authentication: everybody who reaches it can change the skills; put a proxy with "
             "authentication before it, or use --profile registry or --read-only",
             settings.server.host,
         )
@@ -164,7 +164,7 @@ def _warn_of_issuer(settings: Settings, *, elsewhere: bool) -> None:
     mode = issuer_mode(settings)
     if mode == "open" and elsewhere:
         host = settings.server.host
-        _log.warning("auth.issuer is open on %s: whoever reaches the port can be an administrator", host)
+        _log.warning("auth.issuer is open on %s: everybody who reaches the port can be an administrator", host)
     elif mode in {"open", "loopback"}:
         _log.warning("programs on this machine get any token for the asking; auth.issuer = closed ends that")
     elif not _has_credentials(settings):

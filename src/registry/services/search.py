@@ -80,7 +80,7 @@ _Data = TypeVar("_Data", SearchData, ResolveData)
 
 
 class SearchTask(NamedTuple, Generic[_Found]):
-    """A search for whoever decides when and where it runs.
+    """A search whose caller decides when and where it runs.
 
     `waits_for_others` returns whether it waits for a provider, another process, or a model that is being loaded.
     `at_once` searches, or returns None where that takes more than a few milliseconds. `search` always searches. Both

@@ -93,7 +93,7 @@ def spell(reader: LexicalReader, query: str) -> Spelling:
 def _with_more_frequent(reader: LexicalReader, spelling: Spelling) -> Spelling:
     """Search far more frequent words besides the rare ones that may be misspellings of them.
 
-    Both weigh as much as the frequent one: whoever has it in a name comes before a list of misspellings.
+    Both weigh as much as the frequent one: a skill that has it in its name comes before a list of misspellings.
     """
     rare = (
         [term for term in spelling.terms if _is_rare(reader, term)] if len(spelling.text) <= _LONGEST_WITH_RARE else []

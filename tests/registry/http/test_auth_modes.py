@@ -62,7 +62,7 @@ def test_an_open_issuer_that_others_can_reach_is_warned_of(tmp_path: Path) -> No
         server.http.base_url = f"http://127.0.0.1:{server.http.base_url.port}"
         assert get_token(server, {"Via": "1.1 proxy"}, role="admin").status_code == 200
         assert server.status()["issuer"] == "open"
-        assert "whoever reaches the port can be an administrator" in server.log.read_text()
+        assert "everybody who reaches the port can be an administrator" in server.log.read_text()
 
 
 def test_failures_are_limited_and_good_credentials_are_not(tmp_path: Path) -> None:

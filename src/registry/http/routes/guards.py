@@ -122,7 +122,7 @@ def local_guards(server: ServerSettings) -> list[Any]:
     if server.read_only:
         return [refuse_changes]
     is_for_this_machine = is_loopback_host(server.host) and not server.allowed_hosts and not server.trusted_proxies
-    return [refuse_strangers] if is_for_this_machine else []
+    return [refuse_other_machines] if is_for_this_machine else []
 
 
 async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> None:
@@ -132,10 +132,10 @@ async def refuse_changes(connection: Connection, handler: BaseRouteHandler) -> N
         _refuse_if_read_only(connection.app.state.services)
 
 
-async def refuse_strangers(connection: Connection, handler: BaseRouteHandler) -> None:
+async def refuse_other_machines(connection: Connection, handler: BaseRouteHandler) -> None:
     """Refuse requests that may change something and may come from elsewhere: the guard of a local service on loopback.
 
-    It has no authentication, so whoever a proxy on this machine lets through could change the skills.
+    It has no authentication, so everybody whom a proxy on this machine lets through could change the skills.
     """
     scope: Any = connection.scope
     if changes(scope["method"], handler):
@@ -145,7 +145,7 @@ async def refuse_strangers(connection: Connection, handler: BaseRouteHandler) ->
 async def check_local_change(connection: Connection, server: ServerSettings) -> None:
     """Refuse a change in the local profile as its guards do, for a handler that may also only read."""
     _refuse_if_read_only(connection.app.state.services)
-    if refuse_strangers in local_guards(server):
+    if refuse_other_machines in local_guards(server):
         await refuse_stranger(connection)
 
 

@@ -27,7 +27,7 @@ _FORMER_SECONDS = 60
 """How long a clone that began before a change may still get its pack."""
 
 _BUILDER = ThreadPool("the builder of marketplaces", threads=1, queue=200)
-"""Builds one marketplace at a time. Whoever waits for it holds no thread."""
+"""Builds one marketplace at a time. A request that waits for it holds no thread."""
 
 
 class _Skill(NamedTuple):
