@@ -9,6 +9,7 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Needs
+from registry.cli.help.known_names import complete_installed
 from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.search.explained import explained_tables
 from registry.cli.search.filters import filter_options, taken_filters
@@ -91,7 +92,7 @@ def search(
 
 
 @click.command()
-@click.argument("skill_id", required=False)
+@click.argument("skill_id", required=False, shell_complete=complete_installed)
 @click.option("--force", is_flag=True, help="Embed every text again, even if it has not changed.")
 @command.json_option
 @command.server_option

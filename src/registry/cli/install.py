@@ -10,6 +10,7 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, CommandFailed
+from registry.cli.help.known_names import complete_installed, complete_known
 from registry.cli.installing.agents import AgentWork, agent_options
 from registry.cli.installing.project import locked_steps, project_steps, read_project
 from registry.cli.installing.rows import (
@@ -48,7 +49,7 @@ class _Wishes(NamedTuple):
 
 
 @click.command()
-@click.argument("origins", metavar="[ORIGIN]...", nargs=-1)
+@click.argument("origins", metavar="[ORIGIN]...", nargs=-1, shell_complete=complete_known)
 @click.option(
     "--from", "registry", metavar="URL", help="The service that has the skills. Default: sources, then your registry."
 )
@@ -108,7 +109,7 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
 
 
 @click.command()
-@click.argument("skill_ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("skill_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_installed)
 @click.option("--cascade", is_flag=True, help="Remove the skills that need them too.")
 @installing_options
 def uninstall(skill_ids: tuple[str, ...], cascade: bool, as_json: bool, server: str | None, **flags: Any) -> None:

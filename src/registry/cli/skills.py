@@ -10,6 +10,7 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs, Wanted
+from registry.cli.help.known_names import complete_known
 from registry.cli.help.settings_options import settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
@@ -79,7 +80,7 @@ def _with_agents(cards: Sequence[Data], settings: Settings, *, is_global: bool) 
 
 
 @click.command()
-@click.argument("skill_id", metavar="ID[@VERSION]")
+@click.argument("skill_id", metavar="ID[@VERSION]", shell_complete=complete_known)
 @click.option("--content", is_flag=True, help="Print the SKILL.md, and nothing else.")
 @command.json_option
 @command.server_option
@@ -104,7 +105,7 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
 
 
 @click.command()
-@click.argument("skill_id", metavar="ID")
+@click.argument("skill_id", metavar="ID", shell_complete=complete_known)
 @command.json_option
 @command.server_option
 @settings_options(*command.SHARED_SETTINGS)
@@ -124,7 +125,7 @@ def _split(text: str) -> tuple[str, str | None]:
 
 
 @click.command("open")
-@click.argument("skill", metavar="[ID]", default="")
+@click.argument("skill", metavar="[ID]", default="", shell_complete=complete_known)
 @click.option("--print", "is_printed", is_flag=True, help="Print the address, and open nothing.")
 @command.registry_option
 @settings_options("data_dir")

@@ -8,6 +8,7 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES
+from registry.cli.help.known_names import complete_source
 from registry.domain.hosts import is_loopback_host
 from registry.domain.repository_addresses import is_remote
 from registry.domain.source_entry import NewSource, SourceKind
@@ -80,7 +81,7 @@ def add(
 
 
 @sources.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_source)
 @command.backend_options
 def remove(name: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Remove the source NAME and the skills it lists. Installed skills stay."""

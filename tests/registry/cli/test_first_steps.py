@@ -164,6 +164,22 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     assert completed(tmp_path, "skill-registry sources re") == {"refresh", "remove"}
 
 
+def test_bash_completes_what_the_catalog_has(tmp_path: Path) -> None:
+    assert completed(tmp_path, "skill-registry show p") == set()  # there is no catalog, and none is made
+    write_skill(tmp_path / "skills", "pdf-forms", "Fill in forms.", tags="documents, drafts")
+    write_skill(tmp_path / "skills", "pdf-merge", "Merge files.")
+    assert Done(tmp_path, "scan").code == 0
+    write_skill(tmp_path / "listed", "pdf-listed", "Only listed.")
+    assert Done(tmp_path, "sources", "add", "team", str(tmp_path / "listed")).code == 0
+    assert completed(tmp_path, "skill-registry show pdf-") == {"pdf-forms", "pdf-merge"}
+    assert completed(tmp_path, "skill-registry uninstall pdf-merge pdf-f") == {"pdf-forms"}
+    assert completed(tmp_path, "skill-registry install team") == {"team/pdf-listed"}
+    assert completed(tmp_path, "skill-registry sources remove t") == {"team"}
+    assert completed(tmp_path, "skill-registry search x --tag d") == {"documents", "drafts"}
+    (tmp_path / "registry.toml").write_text("colour = 1")
+    assert completed(tmp_path, "skill-registry show pdf-") == set()
+
+
 def test_commands_are_completed_without_loading_them() -> None:
     names = {item.value for item in main.shell_complete(Context(main), "")}
     assert names == {name.partition(" ")[0] for name in COMMANDS}

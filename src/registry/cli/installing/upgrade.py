@@ -8,6 +8,7 @@ import click
 
 from registry.cli import command, console
 from registry.cli.backend import CREATES, CommandBackend, Data
+from registry.cli.help.known_names import complete_installed
 from registry.cli.installing.agents import AgentWork
 from registry.cli.installing.local_changes import has_local_changes, ways_on
 from registry.cli.installing.rows import ask_of_withdrawals, exit_if_failed, installing_options, rows_shown
@@ -22,7 +23,7 @@ _NOTHING: Data = {"upgraded": 0, "results": []}
 
 
 @click.command()
-@click.argument("skill_id", metavar="[ID]", required=False)
+@click.argument("skill_id", metavar="[ID]", required=False, shell_complete=complete_installed)
 @click.option("--check", is_flag=True, help="Only show what would be updated; exit with 1 if anything would be.")
 @click.option("--discard", is_flag=True, help="Throw local changes away. Without it, a changed skill is refused.")
 @click.option("--version", help="Accept only this version; needs ID.")

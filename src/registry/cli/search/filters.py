@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from registry.cli import command
+from registry.cli.help.known_names import complete_source, complete_tag
 from registry.cli.help.settings_options import Command
 from registry.domain.findings import RISKS
 from registry.services.schemas import FILTERS, FilterValues, SearchFilters
@@ -20,6 +21,9 @@ _OPTIONS = MappingProxyType(
     }
 )
 """The name of the option of each field: of a list, in the singular, as each value is an option of its own."""
+
+_COMPLETED = MappingProxyType({"source": complete_source, "tags": complete_tag, "any_tags": complete_tag})
+"""What a shell offers as values of a filter."""
 
 
 def _is_choice(name: str) -> bool:
@@ -43,7 +47,8 @@ def filter_options(function: Command) -> Command:
         elif name == "max_risk":
             add = click.option(f"--{flag}", name, type=click.Choice(RISKS), help=about)
         else:
-            add = click.option(f"--{flag}", name, metavar="VALUE", multiple=True, help=about)
+            complete = _COMPLETED.get(name)
+            add = click.option(f"--{flag}", name, metavar="VALUE", multiple=True, help=about, shell_complete=complete)
         function = add(function)
     return function
 

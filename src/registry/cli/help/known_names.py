@@ -1,0 +1,60 @@
+"""Completes ids, sources and tags in a shell, from the catalog of the data directory.
+
+A catalog in PostgreSQL and that of a server complete nothing: a key press waits for no network.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_MOST = 200
+"""How many names a shell gets: more than a person reads."""
+
+
+def _complete(names: str) -> Complete:
+    """Return a function that completes the column `name` of a query."""
+    begins = "where substr(name, 1, length(?1)) = ?1"
+    sql = f"select distinct name from ({names}) {begins} order by name limit {_MOST}"  # noqa: S608 - one of those below
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        path = _database(context)
+        if path is None:
+            return []
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)) as connection:
+                return [str(name) for (name,) in connection.execute(sql, (incomplete,))]
+        except sqlite3.Error:
+            return []
+
+    return complete
+
+
+def _database(context: click.Context) -> Path | None:
+    from registry.config.settings import SettingsError, load_settings  # noqa: PLC0415 - only completion needs it
+
+    try:
+        data_dir = context.params.get("data_dir")
+        settings = load_settings({"data_dir": data_dir}, os.environ, context.params.get("config"))
+    except (SettingsError, OSError):
+        return None
+    path = settings.database_path
+    return path if path is not None and path.exists() else None
+
+
+complete_known = _complete("select id as name from documents where gone = 0")
+"""Completes the id of any skill that a search can find."""
+
+complete_installed = _complete("select id as name from skills where folder is not null")
+"""Completes the id of an installed skill."""
+
+complete_source = _complete("select name from source_states union select 'local'")
+"""Completes the name of a source."""
+
+complete_tag = _complete("select value as name from documents, json_each(tags) where gone = 0")
+"""Completes a tag."""
