@@ -63,6 +63,11 @@ def test_verify_tells_the_expiry_and_the_narrowing(registry: Registry) -> None:
     }
 
 
+def test_a_token_that_only_reads_is_enough_for_metrics(registry: Registry) -> None:
+    _, token = make(registry, operations=["read"])
+    assert registry.http.get("/metrics", headers=token).is_success
+
+
 @pytest.mark.parametrize("path", ["/auth/keys", "/auth/users", "/auth/tokens"])
 def test_an_option_that_is_not_known_is_refused(registry: Registry, path: str) -> None:
     body = {"name": "acme/dan", "password": PASSWORD, "operations": ["read"], "expires_in": 60}
