@@ -145,12 +145,17 @@ def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[Liste
 
 
 def _inside(project: Path, name: str) -> Path:
-    """Return the path of a rule file. AGENTS.md and CLAUDE.md may be links to each other; the `.mdc` is replaced."""
+    """Return the path of a rule file. AGENTS.md and CLAUDE.md may be links to each other; the `.mdc` is replaced.
+
+    A link to any other file is refused: a cloned repository can hold one to a hook of git.
+    """
     path = project / name
-    folder = path.parent.resolve() / path.name
-    path = path.resolve() if path.suffix == ".md" else folder
+    is_link = path.suffix == ".md" and path.is_symlink()
+    path = path.resolve() if is_link else path.parent.resolve() / path.name
     if not path.is_relative_to(project.resolve()):
         raise conflict(f"{name} is a link to a place outside the project: replace it with a file of the project")
+    if is_link and path.name not in RULE_FILES.values():
+        raise conflict(f"{name} is a link to {path.name}: replace it with a file")
     return path
 
 

@@ -303,10 +303,14 @@ def test_a_file_that_cannot_get_a_block_stays_as_it_is(tmp_path: Path, content: 
     (tmp_path / "elsewhere").write_text("mine")
     (tmp_path / "project").mkdir()
     (tmp_path / "project/CLAUDE.md").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "project/hook").write_text("#!/bin/sh\n")
+    (tmp_path / "project/AGENTS.md").symlink_to("hook")
     with RunningServer(tmp_path) as server:
         assert code(server.api("POST", "/manifest/generate-mdc", json={"file": "agents"})) == (409, "CONFLICT")
     with RunningServer(tmp_path / "project") as server:
-        assert code(server.api("POST", "/manifest/generate-mdc", json={"file": "claude"})) == (409, "CONFLICT")
+        for kind in ("agents", "claude"):
+            assert code(server.api("POST", "/manifest/generate-mdc", json={"file": kind})) == (409, "CONFLICT")
+    assert (tmp_path / "project/hook").read_text() == "#!/bin/sh\n"
     assert (tmp_path / "AGENTS.md").read_bytes() == content
     assert (tmp_path / "elsewhere").read_text() == "mine"
 
