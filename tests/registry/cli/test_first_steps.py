@@ -166,7 +166,7 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
 
 def test_bash_completes_what_the_catalog_has(tmp_path: Path) -> None:
     assert completed(tmp_path, "skill-registry show p") == set()  # there is no catalog, and none is made
-    write_skill(tmp_path / "skills", "pdf-forms", "Fill in forms.", tags="documents, drafts")
+    write_skill(tmp_path / "skills", "pdf-forms", "Fill in forms.", tags="documents, drafts, d$(touch x), d;ls, d`ls`")
     write_skill(tmp_path / "skills", "pdf-merge", "Merge files.")
     assert Done(tmp_path, "scan").code == 0
     write_skill(tmp_path / "listed", "pdf-listed", "Only listed.")

@@ -1,9 +1,11 @@
 """Completes ids, sources and tags in a shell, from the catalog of the data directory.
 
-A catalog in PostgreSQL and that of a server complete nothing: a key press waits for no network.
+A catalog in PostgreSQL and that of a server complete nothing: a key press waits for no network. A shell puts what it is
+offered on the command line as it is, so a tag with a character that means something to a shell is not offered.
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +17,8 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _MOST = 200
 """How many names a shell gets: more than a person reads."""
+
+_HARMLESS = re.compile(r"\w[\w./:+-]*")
 
 
 def _complete(names: str) -> Complete:
@@ -28,7 +32,9 @@ def _complete(names: str) -> Complete:
             return []
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)) as connection:
-                return [str(name) for (name,) in connection.execute(sql, (incomplete,))]
+                return [
+                    str(name) for (name,) in connection.execute(sql, (incomplete,)) if _HARMLESS.fullmatch(str(name))
+                ]
         except sqlite3.Error:
             return []
 
