@@ -175,7 +175,7 @@ def _without_passwords() -> Iterator[None]:
     lazy_commands=_VISIBLE,
     former=FORMER,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "obj": os.environ},
 )
 @click.version_option(__version__, prog_name="skill-registry")
 @click.pass_context
@@ -188,6 +188,5 @@ def main(context: click.Context) -> None:
 
     'skill-registry COMMAND --help' has the options and examples of a command.
     """
-    context.obj = os.environ
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
