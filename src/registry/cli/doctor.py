@@ -1,4 +1,4 @@
-"""`skill-registry doctor`: what is configured, what is missing, and how to mend it."""
+"""`skill-registry doctor`: what is configured, what is missing, and how to fix it."""
 
 import contextlib
 import importlib.util
@@ -47,7 +47,7 @@ class _Check(NamedTuple):
 @command.json_option
 @settings_options(hides_rare=True)
 def doctor(as_json: bool, **flags: Any) -> None:
-    """Show what is configured and missing, and how to mend it. Exit code 1: something does not work.
+    """Show what is configured and missing, and how to fix it. Exit code 1: something does not work.
 
     It looks at the skills directory, the data directory, the cache of packages, the model for semantic search, git, the
     packages that your settings need, and your registry. It changes nothing.

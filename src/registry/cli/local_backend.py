@@ -96,8 +96,8 @@ class LocalBackend:
 
     def versions(self, skill_id: str) -> list[Data]:
         """Return the versions of a skill that are listed, the newest first."""
-        one = self._present(skill_id)
-        answer: list[Data] = self._result(lambda: self.services.catalog.versions(one, MOST_VERSIONS, 0)[0])
+        catalog = self.services.catalog
+        answer: list[Data] = self._result(lambda: catalog.versions(self._present(skill_id), MOST_VERSIONS, 0)[0])
         return answer
 
     def version(self, skill_id: str, version: str) -> Data:

@@ -16,81 +16,65 @@ import click
 from registry import __version__
 from registry.cli.admin.group import ADMIN_COMMANDS
 from registry.cli.dev.group import DEV_COMMANDS
-from registry.cli.help.lazy_group import LazyCommand, LazyGroup
+from registry.cli.help.lazy_group import LazyGroup, lazy_commands
 from registry.cli.help.output_encoding import make_streams_readable
 from registry.domain.file_names import is_text, printable_name
 
 FIND, INSTALL, PUBLISH, SERVE, OPERATE = "Find skills", "Install skills", "Publish skills", "Serve", "Operate"
 
-_VISIBLE = {
-    name: LazyCommand(f"registry.cli.{module}", summary, section)
-    for section, commands in (
-        (
-            FIND,
-            (
-                ("catalog", "search", "List the skills that match QUERY, best first."),
-                ("skills", "list", "List the installed skills."),
-                ("skills", "show", "Show a skill in full, with what was found in it."),
-                ("skills", "versions", "List the versions of a skill, the newest first."),
-                ("skills", "open", "Open the page of a skill in the browser, or that of the service."),
-                ("sources", "sources", "List, add, remove and refresh the sources of skills."),
-            ),
+_VISIBLE = lazy_commands(
+    "registry.cli",
+    {
+        FIND: (
+            ("catalog", "search", "List the skills that match QUERY, best first."),
+            ("skills", "list", "List the installed skills."),
+            ("skills", "show", "Show a skill in full, with what was found in it."),
+            ("skills", "versions", "List the versions of a skill, the newest first."),
+            ("skills", "open", "Open the page of a skill in the browser, or that of the service."),
+            ("sources", "sources", "List, add, remove and refresh the sources of skills."),
         ),
-        (
-            INSTALL,
-            (
-                ("install", "install", "Install skills."),
-                ("installing.upgrade", "outdated", "List the installed skills that have a newer version."),
-                ("installing.upgrade", "upgrade", "Update one skill or all from where they came from."),
-                ("install", "uninstall", "Remove skills."),
-                ("project", "lock", "Write skills.lock, which names the installed skills."),
-                ("project", "verify", "Check the installed skills against skills.lock, offline."),
-                ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),
-                ("installing.agents", "agents", "Show which agents are used here, and their folders."),
-                ("project", "cache", "Show the cache of packages, or empty it."),
-                ("catalog", "generate", "Write a file for agents that lists the skills."),
-            ),
+        INSTALL: (
+            ("install", "install", "Install skills."),
+            ("installing.upgrade", "outdated", "List the installed skills that have a newer version."),
+            ("installing.upgrade", "upgrade", "Update one skill or all from where they came from."),
+            ("install", "uninstall", "Remove skills."),
+            ("project", "lock", "Write skills.lock, which names the installed skills."),
+            ("project", "verify", "Check the installed skills against skills.lock, offline."),
+            ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),
+            ("installing.agents", "agents", "Show which agents are used here, and their folders."),
+            ("project", "cache", "Show the cache of packages, or empty it."),
+            ("catalog", "generate", "Write a file for agents that lists the skills."),
         ),
-        (
-            PUBLISH,
-            (
-                ("new_skill", "init", "Make a new skill to begin with, or a project."),
-                ("new_skill", "pack", "Make a pack: a skill that needs all skills of the project."),
-                ("access.login", "login", "Get a token from a registry and store it."),
-                ("access.login", "logout", "Revoke the stored token of a registry and delete it."),
-                ("access.own_tokens", "tokens", "Make, list and revoke your tokens for programs."),
-                ("access.own_tokens", "password", "Change your password at a registry."),
-                ("checking.check", "check", "Check the skills at PATH, offline."),
-                ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
-                ("withdraw", "deprecate", "Mark a published skill as deprecated, or undo that."),
-                ("reviews", "reviews", "List, read and decide on packages that wait for a review."),
-                ("withdraw", "yank", "Hide a published version from lists and search, or undo that."),
-                ("withdraw", "revoke", "Refuse the package of a published version for ever."),
-            ),
+        PUBLISH: (
+            ("new_skill", "init", "Make a new skill to begin with, or a project."),
+            ("new_skill", "pack", "Make a pack: a skill that needs all skills of the project."),
+            ("access.login", "login", "Get a token from a registry and store it."),
+            ("access.login", "logout", "Revoke the stored token of a registry and delete it."),
+            ("access.own_tokens", "tokens", "Make, list and revoke your tokens for programs."),
+            ("access.own_tokens", "password", "Change your password at a registry."),
+            ("checking.check", "check", "Check the skills at PATH, offline."),
+            ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
+            ("withdraw", "deprecate", "Mark a published skill as deprecated, or undo that."),
+            ("reviews", "reviews", "List, read and decide on packages that wait for a review."),
+            ("withdraw", "yank", "Hide a published version from lists and search, or undo that."),
+            ("withdraw", "revoke", "Refuse the package of a published version for ever."),
         ),
-        (
-            SERVE,
-            (
-                ("serve", "serve", "Serve the catalog over HTTP."),
-                ("mcp", "mcp", "Speak the Model Context Protocol on standard input."),
-                ("import_skills", "import", "Create many skills, from a folder or from lines of JSON."),
-                ("catalog", "scan", "Read the skills directory once."),
-                ("catalog", "status", "Show the state of the catalog and its indexes."),
-                ("catalog", "reindex", "Update the search indexes for one skill or all."),
-            ),
+        SERVE: (
+            ("serve", "serve", "Serve the catalog over HTTP."),
+            ("mcp", "mcp", "Speak the Model Context Protocol on standard input."),
+            ("import_skills", "import", "Create many skills, from a folder or from lines of JSON."),
+            ("catalog", "scan", "Read the skills directory once."),
+            ("catalog", "status", "Show the state of the catalog and its indexes."),
+            ("catalog", "reindex", "Update the search indexes for one skill or all."),
         ),
-        (
-            OPERATE,
-            (
-                ("doctor", "doctor", "Show what is configured and missing, and how to mend it."),
-                ("help.completion", "completion", "Print a script that completes commands in a shell."),
-                ("admin.group", "admin", "Administer accounts, stores and the log of a registry."),
-                ("dev.group", "dev", "Measure a search, and check a service."),
-            ),
+        OPERATE: (
+            ("doctor", "doctor", "Show what is configured and missing, and how to fix it."),
+            ("help.completion", "completion", "Print a script that completes commands in a shell."),
+            ("admin.group", "admin", "Administer accounts, stores and the log of a registry."),
+            ("dev.group", "dev", "Measure a search, and check a service."),
         ),
-    )
-    for module, name, summary in commands
-}
+    },
+)
 
 GROUPS = {"admin": ADMIN_COMMANDS, "dev": DEV_COMMANDS}
 """The commands that have commands of their own, and are loaded on use."""

@@ -28,8 +28,8 @@ def open_database(settings: Settings) -> Database:
     if database.read("select 1 from facts where name = ?", (COPYING,)):
         database.close()
         raise DatabaseUnusable(
-            "the database holds an incomplete copy of a catalog: run 'skill-registry admin migrate' again to complete"
-            " it"
+            "the database holds an incomplete copy of a catalog: "
+            "run 'skill-registry admin migrate' again to complete it"
         )
     if isinstance(database, SqliteDatabase) and settings.profile == "registry":
         database.reserve_space()

@@ -123,12 +123,13 @@ def generate(catalog: Catalog, skills_dir: Path, project: Path, file: RuleFileKi
     """
     listed = list(_listed(catalog, skills_dir, project))
     path = _inside(project, RULE_FILES[file])
-    content = _rendered(file, path, listed)
-    if write:
+    if not write:
+        content = _rendered(file, path, listed)
+    else:
         with refusing_unwritable(RULE_FILES[file]):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with only_writer(path):
-                content = _rendered(file, path, listed)  # again, since somebody may have written meanwhile
+            with only_writer(path):  # the text around the block is read under the lock
+                content = _rendered(file, path, listed)
                 replace_file(path, content.encode("utf-8", "replace"))
     return GeneratedMdc(path=RULE_FILES[file], skills_count=len(listed), content=content)
 

@@ -106,11 +106,11 @@ class QueryVectors:
         if cached is not None:
             return cached
         if self._is_loaded(embedder, space, query):  # a thread would cost more than it saves
-            return self._store(space, key, embed_query(embedder, query, self._languages, english))
+            return self._read(embedder, space, query, english, key)
         return self._result(self._threads.submit(self._read, embedder, space, query, english, key), "the embedding")
 
     def _read(self, embedder: Embedder, space: str, query: str, english: str, key: str) -> Matrix:
-        """Embed a query in a thread, and store its vectors before anybody hears of them."""
+        """Embed a query, and store its vectors before a search that waits for a thread gets them."""
         vectors = self._store(space, key, embed_query(embedder, query, self._languages, english))
         self._loaded_spaces.add(space)
         return vectors

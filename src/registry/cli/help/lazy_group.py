@@ -3,7 +3,7 @@
 import gc
 import importlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,19 @@ class LazyCommand(NamedTuple):
     module: str
     help: str
     section: str
+
+
+Sections = Mapping[str, Sequence[tuple[str, str, str]]]
+"""The commands of a group by section: the module below a package, the name and the summary of each."""
+
+
+def lazy_commands(package: str, sections: Sections) -> dict[str, LazyCommand]:
+    """Return the commands of a group by name, in the order of `sections`."""
+    return {
+        name: LazyCommand(f"{package}.{module}", summary, section)
+        for section, commands in sections.items()
+        for module, name, summary in commands
+    }
 
 
 _NONE: Mapping[str, str] = MappingProxyType({})

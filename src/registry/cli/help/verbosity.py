@@ -1,8 +1,12 @@
 """`-q` and `-v`: whether a command prints notes and progress, and whether it says what it does."""
 
 import logging
+from collections.abc import Callable
 
 import click
+
+Switched = Callable[[click.Context, click.Parameter, bool], None]
+"""What takes the value of a switch."""
 
 _QUIET = "skill-registry.quiet"
 """Where the context of a command line keeps that notes are not wanted."""
@@ -17,27 +21,17 @@ def is_quiet() -> bool:
 def add_verbosity(command: click.Command) -> None:
     """Give a command `-q` and `-v`, or the commands of a group. A command that logs for itself has neither."""
     if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            inner = command.commands.get(name)
-            if inner is not None:
-                add_verbosity(inner)
+        for inner in command.commands.values():
+            add_verbosity(inner)
     elif command.name not in ("serve", "mcp") and not any("-q" in option.opts for option in command.params):
         command.params += [
-            click.Option(
-                ["-q", "--quiet"],
-                is_flag=True,
-                expose_value=False,
-                callback=_be_quiet,
-                help="Print no notes and no progress: only results, warnings and failures.",
-            ),
-            click.Option(
-                ["-v", "--verbose"],
-                is_flag=True,
-                expose_value=False,
-                callback=_log,
-                help="Also say what is done, and each request, on standard error.",
-            ),
+            _switch("-q", "--quiet", _be_quiet, "Print no notes and no progress: only results, warnings and failures."),
+            _switch("-v", "--verbose", _log, "Also say what is done, and each request, on standard error."),
         ]
+
+
+def _switch(short: str, long: str, then: Switched, about: str) -> click.Option:
+    return click.Option([short, long], is_flag=True, expose_value=False, callback=then, help=about)
 
 
 def _be_quiet(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
