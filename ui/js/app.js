@@ -20,6 +20,7 @@ import { ThemeSwitch } from "./theme.js";
 import { useTitle } from "./title.js";
 
 const DEBOUNCE_MS = 80;
+const ICON = new URL("../icon.svg", import.meta.url).pathname;
 const VIEWS = { admin: Admin, publish: Publish };
 const TITLES = { admin: "Service", publish: "Publish", skills: "Skills" };
 
@@ -64,7 +65,7 @@ function Header({ address, onSignIn, isPublishing }) {
   return html`<header class="top">
     <a class="skip" href="#found" onClick=${skip}>Skip to the content</a>
     <a class="home" href=${link(to(""))} onClick=${(event) => follow(event, to(""))}>
-      <img src=${`${BASE}/ui/icon.svg`} alt="" width="28" height="28" /> Skill Registry</a>
+      <img src=${ICON} alt="" width="28" height="28" /> Skill Registry</a>
     <nav aria-label="Pages">
       ${tab("skills", "Skills")} ${tab("admin", "Service")}
       ${isPublishing && may("manager", status, visitor) && tab("publish", "Publish")}

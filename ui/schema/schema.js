@@ -6,12 +6,11 @@ function mend(page) {
   page.querySelector("#servers")?.setAttribute("aria-label", "Server");
 }
 
-const script = document.currentScript.src; // the service may be reached below a path
 const page = document.getElementById("schema");
 new MutationObserver(() => mend(page)).observe(page, { childList: true, subtree: true });
 SwaggerUIBundle({
   domNode: page,
-  url: new URL("../../schema/openapi.json", script).href,
+  url: document.querySelector('a[href$="/openapi.json"]').href,
   deepLinking: true,
   validatorUrl: null, // the default sends the document to a public checker
 });

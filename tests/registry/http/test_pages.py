@@ -12,7 +12,8 @@ import pytest
 import uvicorn
 
 from registry.config.settings import load_settings
-from registry.http.routes.pages import ui_folder
+from registry.http.page.bundles import bundles
+from registry.http.page.files import ui_folder
 from registry.server.app import create_app
 from registry.services.container import Services
 from support.servers import RunningServer
@@ -148,23 +149,61 @@ def test_browsers_keep_vendored_files_since_their_folder_names_their_version(por
     assert all(re.fullmatch(r"[a-z-]+-[0-9]+[.][0-9]+[.][0-9]+", name) for name in folders)
 
 
-def test_every_module_of_the_page_is_asked_for_at_once() -> None:
-    page = (ui_folder() / "index.html").read_text()
-    asked = set(re.findall(r'(?:href|src)="/ui/js/([a-z-]+[.]js)"', page))
-    assert asked == {path.name for path in (ui_folder() / "js").glob("*.js")} - {"catalog-worker.js"}
+def linked(port: int) -> dict[str, str]:
+    """Return the addresses of the files that the page links to, by their paths in `ui/`."""
+    with get(port, "/") as page:
+        links = re.findall(r'(?:href|src)="(/ui/[0-9a-f]{16}/([^"]+))"', page.read().decode())
+    return {path: address for address, path in links}
 
 
-def test_the_first_load_is_small() -> None:
-    folder = ui_folder()
-    files = [
-        folder / "index.html",
-        folder / "app.css",
-        folder / "icon.svg",
-        folder / "theme.js",
-        *(folder / "js").glob("*.js"),
-    ]
-    files += (folder / "vendor").glob("htm-*/*.js")
-    assert sum(len(gzip.compress(path.read_bytes())) for path in files) <= 70_000
+def test_browsers_keep_the_files_of_a_version_and_check_those_of_another(port: int) -> None:
+    files = linked(port)
+    assert set(files) == {"icon.svg", "theme.js", "app.css", "js/app.js"}
+    for address in [*files.values(), files["js/app.js"].replace("app.js", "later.js")]:
+        with get(port, address) as answer:
+            assert (answer.status, answer.getheader("Cache-Control")) == (200, "public, max-age=31536000, immutable")
+            content = answer.read()
+        with get(port, re.sub("[0-9a-f]{16}", "0" * 16, address)) as answer:  # while replicas are upgraded
+            assert (answer.status, answer.getheader("Cache-Control"), answer.read()) == (200, "no-cache", content)
+
+
+def test_every_module_of_the_page_is_in_one_of_two_scripts(port: int) -> None:
+    first = linked(port)["js/app.js"]
+    scripts = text_at(port, first) + text_at(port, first.replace("app.js", "later.js"))
+    joined = re.findall(r'^__modules\["js/([^"]+)"\] =', scripts, re.M)
+    modules = {path.relative_to(ui_folder() / "js").as_posix() for path in (ui_folder() / "js").rglob("*.js")}
+    assert sorted(joined) == sorted(name for name in modules if not name.endswith("-worker.js"))
+
+
+def text_at(port: int, address: str) -> str:
+    with get(port, address) as answer:
+        return answer.read().decode()
+
+
+def test_the_files_of_the_first_load_are_small(port: int) -> None:
+    sizes = [len(gzip.compress(text_at(port, address).encode())) for address in ["/", *linked(port).values()]]
+    assert sum(sizes) <= 60_000
+
+
+NEEDS = {"a.js": 'import { b as c } from "./b.js";\nexport const a = c + 1;\n', "b.js": "export const b = 1;\n"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"b.js": 'import { a } from "./a.js";\nexport const b = a;\n'},
+            "modules import each other: a.js > b.js > a.js",
+        ),
+        ({"b.js": "export default 1;\n"}, "b.js: this statement cannot be joined: export default 1;"),
+        ({"b.js": 'import all from "./c.js";\n'}, 'b.js: this statement cannot be joined: import all from "./c.js";'),
+        ({"b.js": 'import { c } from "./c.js";\n'}, "there is no module c.js, which b.js imports"),
+    ],
+)
+def test_modules_that_cannot_be_joined_are_refused(changed: dict[str, str], message: str) -> None:
+    assert list(bundles(NEEDS, "a.js", "later.js")) == ["a.js", "later.js"]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        bundles({**NEEDS, **changed}, "a.js", "later.js")
 
 
 def test_files_of_the_page_are_logged_at_debug(tmp_path: Path) -> None:

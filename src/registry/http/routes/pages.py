@@ -1,11 +1,8 @@
 """The pages for people: static files of the user interface, and the API documentation at `/schema`."""
 
-import hashlib
 from collections.abc import Mapping
-from functools import cache, lru_cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from litestar import Request, Response, Router, get
@@ -24,6 +21,7 @@ from registry.http.link_preview import with_preview
 from registry.http.links import base_url
 from registry.http.openapi.document import DocumentPlugin
 from registry.http.openapi.operations import operation_id
+from registry.http.page.files import Asset, asset, asset_of, page
 from registry.http.quick_reads import quickly
 from registry.http.request_state import request_state
 from registry.http.routes.parameters import RunningServices
@@ -41,78 +39,28 @@ SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
 )
 """Sent with every page and file: only our own scripts, styles and connections, and no frames."""
 
-_MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
-    {
-        ".css": "text/css",
-        ".html": "text/html",
-        ".js": "text/javascript",
-        ".svg": "image/svg+xml",
-    }
-)
-
-
 _KEPT = "public, max-age=31536000, immutable"
 
 
-class Asset(NamedTuple):
-    """One file of the user interface, ready to send."""
-
-    content: bytes
-    media_type: str
-    etag: str
-
-
-def ui_folder() -> Path:
-    """Return the user interface's folder: beside this package in a wheel, at the top of the source tree."""
-    package = Path(__file__).parents[2]
-    installed = package / "ui"
-    return installed if installed.is_dir() else package.parents[1] / "ui"
-
-
-@cache
-def _assets() -> Mapping[str, Asset]:
-    """Return every file by its path. Nothing else is served, however its path is written."""
-    folder = ui_folder()
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return MappingProxyType({path.relative_to(folder).as_posix(): _asset_of(path) for path in files})
-
-
-def _asset_of(path: Path) -> Asset:
-    return _asset(path.read_bytes(), _MEDIA_TYPES.get(path.suffix, "text/plain"))
-
-
-def _asset(content: bytes, media_type: str) -> Asset:
-    # Weak, because the answer may be compressed on its way.
-    return Asset(content, media_type, f'W/"{hashlib.sha256(content).hexdigest()[:32]}"')
-
-
-@lru_cache(maxsize=16)
-def _page(path: str, base_path: str) -> Asset:
-    """Return a page whose links lead below a base path. All links of our pages are absolute paths."""
-    asset = _assets()[path]
-    content = asset.content.replace(b'="/', f'="{base_path}/'.encode())
-    return _asset(content, asset.media_type) if base_path else asset
-
-
 def _answer(request: Request[Any, Any, Any], path: str) -> Response[bytes]:
-    asset = _assets().get(path)
-    if asset is None:
+    file = asset(path)
+    if file is None:
         raise not_found("File")
-    if path.endswith(".html"):
-        asset = _page(path, request_state(request.scope).base_path)
-    # Vendored files stand in a folder of their version, so what is at their path never changes.
-    is_versioned = "/" in path.removeprefix("vendor/") and path.startswith("vendor/")
-    return _sent(request, asset, _KEPT if is_versioned else "no-cache")
+    return _sent(request, _page(request, path) if path.endswith(".html") else file)
 
 
-def _sent(request: Request[Any, Any, Any], asset: Asset, kept: str = "no-cache") -> Response[bytes]:
+def _page(request: Request[Any, Any, Any], path: str = "index.html") -> Asset:
+    return page(path, request_state(request.scope).base_path)
+
+
+def _sent(request: Request[Any, Any, Any], file: Asset) -> Response[bytes]:
     known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
-    fresh = asset.etag in known or "*" in known
+    fresh = file.etag in known or "*" in known
     return Response(
-        b"" if fresh else asset.content,
+        b"" if fresh else file.content,
         status_code=HTTP_304_NOT_MODIFIED if fresh else HTTP_200_OK,
-        media_type=asset.media_type,
-        headers={"ETag": asset.etag, "Cache-Control": kept, **SECURITY_HEADERS},
+        media_type=file.media_type,
+        headers={"ETag": file.etag, "Cache-Control": _KEPT if file.is_kept else "no-cache", **SECURITY_HEADERS},
     )
 
 
@@ -128,11 +76,11 @@ async def skill_page(
     is_open = settings.profile == "local" or settings.auth.anonymous_read
     skill_id = skill.strip("/").rpartition("@")[0] or skill.strip("/")
     card = await quickly(running.database, _card, running, skill_id) if is_open else None
+    plain = _page(request)
     if card is None:
-        return _answer(request, "index.html")
-    page = _page("index.html", request_state(request.scope).base_path)
+        return _sent(request, plain)
     url = f"{base_url(request, running)}/skills/{quote(card.id)}"
-    return _sent(request, _asset(with_preview(page.content, card.name, card.description, url), page.media_type))
+    return _sent(request, asset_of(with_preview(plain.content, card.name, card.description, url), plain.media_type))
 
 
 def _card(services: Services, skill_id: str) -> Skill | None:
@@ -146,7 +94,7 @@ def _card(services: Services, skill_id: str) -> Skill | None:
 @get(["/", "/dashboard"], sync_to_thread=False, include_in_schema=False)
 def index(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the page. Its script reads from the address what to show."""
-    return _answer(request, "index.html")
+    return _sent(request, _page(request))
 
 
 @get("/favicon.ico", sync_to_thread=False, include_in_schema=False)
@@ -165,18 +113,17 @@ def page_not_found(request: Request[Any, Any, Any], exception: Exception) -> Res
     if not is_page or request.url.path.startswith(_API_PATHS) or not isinstance(exception, NotFoundException):
         return None
     headers = {"Cache-Control": "no-cache", **SECURITY_HEADERS}
-    content = _page("index.html", request_state(request.scope).base_path).content
-    return Response(content, status_code=404, media_type="text/html", headers=headers)
+    return Response(_page(request).content, status_code=404, media_type="text/html", headers=headers)
 
 
 @get("/registry", sync_to_thread=False, include_in_schema=False)
 def registry_page(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the same page at the address of registry mode."""
-    return _answer(request, "index.html")
+    return _sent(request, _page(request))
 
 
 @get("/ui/{path:path}", sync_to_thread=False, include_in_schema=False)
-def asset(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
+def ui_file(request: Request[Any, Any, Any], path: FromPath[str]) -> Response[bytes]:
     """Return one file of the user interface."""
     return _answer(request, path.removeprefix("/"))
 
@@ -189,7 +136,7 @@ class _SchemaPage(OpenAPIRenderPlugin):
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """Return the page. Its script loads the OpenAPI document."""
-        return _page("schema/index.html", request_state(request.scope).base_path).content
+        return _page(request, "schema/index.html").content
 
 
 def _refuse_unknown(response: Response[Any]) -> Response[Any]:
@@ -218,4 +165,4 @@ def openapi_config() -> OpenAPIConfig:
     )
 
 
-PAGES = [index, skill_page, favicon, asset]
+PAGES = [index, skill_page, favicon, ui_file]
