@@ -2,7 +2,6 @@
 
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
-import { forget } from "./catalog.js";
 import { tellChosen } from "./feedback.js";
 import { isRegistry, refreshStatus, service, useMay } from "./service.js";
 import { problem } from "./states.js";
@@ -14,7 +13,6 @@ const done = store(new Map());
 
 function remember(id, what) {
   done.set(new Map(done.get()).set(id, what));
-  forget();
   refreshStatus().catch(() => {}); // only the counts in the header are older then
 }
 

@@ -54,11 +54,12 @@ async function envelope(method, path, { body, form, signal, headers } = {}) {
 /** Send a request and return its data. A credential that is refused ends the session. */
 export const call = async (method, path, options) => (await envelope(method, path, options)).data;
 
-/** Return a page of a list: `{rows, total}`. `filters` are parameters of its query. */
+/** Return a page of a list: `{rows, total, facets}`. `filters` are parameters of its query, several values as a list. */
 export async function paged(path, limit, offset, signal, filters = {}) {
-  const query = new URLSearchParams({ ...filters, limit, offset });
-  const { data, pagination } = await envelope("GET", `${path}?${query}`, { signal });
-  return { rows: data, total: pagination.total };
+  const query = new URLSearchParams({ limit, offset });
+  for (const [name, values] of Object.entries(filters)) for (const value of [values].flat()) query.append(name, value);
+  const { data, pagination, facets } = await envelope("GET", `${path}?${query}`, { signal });
+  return { rows: data, total: pagination.total, facets };
 }
 
 export const get = (path, signal) => call("GET", path, { signal });

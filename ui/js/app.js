@@ -10,7 +10,7 @@ import { listen } from "./keyboard.js";
 import { Admin, Publish } from "./later.js";
 import { List, summary } from "./list.js";
 import { useResults } from "./search.js";
-import { canPublish, isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
+import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
 import { SignIn, signOut } from "./sign-in.js";
 import { Hero, Start } from "./start.js";
@@ -19,7 +19,7 @@ import { count, Text } from "./text.js";
 import { ThemeSwitch } from "./theme.js";
 import { useTitle } from "./title.js";
 
-const DEBOUNCE_MS = 80;
+const DEBOUNCE_MS = 60;
 const ICON = new URL("../icon.svg", import.meta.url).pathname;
 const VIEWS = { admin: Admin, publish: Publish };
 const TITLES = { admin: "Service", publish: "Publish", skills: "Skills" };
@@ -99,8 +99,8 @@ function Warming() {
   if (!pending) return null;
   const { indexed } = status;
   const all = indexed + pending;
-  return html`<div class="warming"><progress aria-label="Indexing" max=${all} value=${indexed}></progress>
-    <p>Indexing: ${indexed.toLocaleString("en")} of ${all.toLocaleString("en")} skills can be found by meaning so far, the others by words.</p></div>`;
+  return html`<section class="warming" aria-label="Indexing"><progress aria-label="Indexing" max=${all} value=${indexed}></progress>
+    <p>Indexing: ${indexed.toLocaleString("en")} of ${all.toLocaleString("en")} skills can be found by meaning so far, the others by words.</p></section>`;
 }
 
 const SHOWN_NOTICES = 3;
@@ -153,14 +153,6 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
         isFiltered=${chosenFilters(address) > 0} />
     </section>
   </div>`;
-}
-
-function usePublishing(isWanted) {
-  const [isPublishing, setPublishing] = useState(false);
-  useEffect(() => {
-    if (isWanted) canPublish().then(setPublishing);
-  }, [isWanted]);
-  return isPublishing;
 }
 
 /** Return the title of lists and views. Other pages set their own. */
@@ -224,7 +216,7 @@ function App() {
   const [error, setError] = useState(null);
   const [turn, setTurn] = useState(0);
   const [isSigningIn, setSigningIn] = useState(false);
-  const isPublishing = usePublishing(isRegistry(status) && may("user", status, visitor));
+  const isPublishing = Boolean(status?.publishing);
   const View = VIEWS[address.view];
   const isFirst = isStart(address);
   const isList = !address.skill && !View && !isFirst && !address.isUnknown;

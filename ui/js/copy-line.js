@@ -23,7 +23,7 @@ function useCopy() {
 export function CopyButton({ name, text, word = "Copy", onCopy }) {
   const [said, copy] = useCopy();
   const hidden = useRef(null);
-  return html`<div class="action"><button class="quiet" aria-label=${`Copy: ${name}`} onClick=${() => copy(text, hidden.current, onCopy)}>${said || word}</button>
+  return html`<div class="action"><button class="quiet" aria-label=${`${word}: ${name}`} onClick=${() => copy(text, hidden.current, onCopy)}>${said || word}</button>
     <span class="heard" ref=${hidden} aria-hidden="true">${text}</span><span class="heard" role="status">${said}</span></div>`;
 }
 

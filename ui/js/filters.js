@@ -41,11 +41,11 @@ function Status({ address, facets }) {
   const { installed, total } = facets ?? {};
   if (!address.status && (installed === total || installed === 0)) return null; // all of them are, or none
   const numbers = total === undefined || address.status ? {} : { installed, available: total - installed };
+  const names = { installed: "Installed", available: "Available", ...(address.status === "disabled" && { disabled: "Disabled" }) };
   return html`<${Group} name="Status">
     <${Choice} changes=${{ status: "" }} isChosen=${!address.status}>Any<//>
-    ${["installed", "available"].map(
-      (one) => html`<${Choice} changes=${{ status: one }} isChosen=${address.status === one} number=${numbers[one]}>
-        ${one === "installed" ? "Installed" : "Available"}<//>`,
+    ${Object.entries(names).map(
+      ([one, name]) => html`<${Choice} key=${one} changes=${{ status: one }} isChosen=${address.status === one} number=${numbers[one]}>${name}<//>`,
     )}
   <//>`;
 }

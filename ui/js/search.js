@@ -1,26 +1,23 @@
-/** What is found: by the service's search where words are given, else the list of the catalog. */
+/** What is found: by the service's search where words are given, else in its list of all skills. */
 
 import { useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { post } from "./api.js";
-import { list } from "./catalog.js";
+import { paged, post } from "./api.js";
 import { explainer } from "./explanation.js";
 import { facets } from "./facets.js";
 import { noteShown } from "./feedback.js";
 
 const PAGE = 20; // as many as are drawn in one short task, and as many as the service finds passages for at once
 
-function asked({ q, source, scope, status, risk, author, license, os, agent, tag, capability }, offset) {
-  const filters = { tags: tag, capabilities: capability };
-  if (source) filters.source = source;
-  if (scope) filters.scope = scope;
-  if (status) filters.installed = status === "installed";
-  if (risk) filters.max_risk = risk;
-  if (author.trim()) filters.author = author;
-  if (license.trim()) filters.license = license;
-  if (os.trim()) filters.os = os;
-  if (agent.trim()) filters.agent = agent;
-  return { query: q, limit: PAGE, offset, filters, highlight: true, facets: offset === 0 };
+const STATES = { installed: { installed: true }, available: { installed: false }, disabled: { enabled: false } };
+
+/** Return the filters of an address as the service calls them. */
+function filtersOf({ source, scope, status, risk: max_risk, author, license, os, agent, tag: tags, capability: capabilities }) {
+  const single = Object.entries({ source, scope, max_risk, author, license, os, agent }).filter(([, value]) => value.trim());
+  return { tags, capabilities, ...STATES[status], ...Object.fromEntries(single) };
 }
+
+const asked = (address, offset) =>
+  ({ query: address.q, limit: PAGE, offset, filters: filtersOf(address), highlight: true, facets: offset === 0 });
 
 /** Return whether a search ranks weak matches too: by words alone, nobody can say which are weak. */
 export const hasWeak = ({ mode }) => mode !== "keyword";
@@ -62,11 +59,12 @@ async function searched(address, offset, signal) {
   return { ...found, hits, took: found.took_ms, isSearch: true, facets: found.facets && (hasWeak(found) ? uncounted : shaped)(found.facets), isLast: found.count < PAGE };
 }
 
-async function listed(address, offset) {
-  const { source, scope, status, risk, author, license, os, agent, tag, capability, sort } = address;
-  const page = await list({ source, scope, status, risk, author, license, os, agent, tag, capability, sort }, offset, PAGE);
-  const hits = page.cards.map((skill) => ({ skill }));
-  return { hits, total: page.total, facets: page.facets && { ...page.facets, isCounted: true }, warnings: [], isLast: offset + hits.length >= page.total };
+async function listed(address, offset, signal) {
+  const wanted = { ...filtersOf(address), sort: address.sort || "source", facets: offset === 0 };
+  const { rows, total, facets: counts } = await paged("/api/v1/skills", PAGE, offset, signal, wanted);
+  const hits = rows.map((skill) => ({ skill }));
+  // Each source has its own number there, which counts all of its skills.
+  return { hits, total, facets: counts && { ...shaped(counts), source: undefined }, warnings: [], isLast: offset + hits.length >= total };
 }
 
 function joined(before, page, key) {

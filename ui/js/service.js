@@ -1,7 +1,6 @@
 /** What the page knows of the service: its status, and what the visitor may do there. */
 
 import { get } from "./api.js";
-import { BASE } from "./base.js";
 import { session } from "./session.js";
 import { store } from "./store.js";
 
@@ -22,18 +21,6 @@ export function isRegistry(status) {
 export function may(role, status, visitor) {
   if (!status || (role !== "user" && !status.writable)) return false;
   return !isRegistry(status) || ROLES.indexOf(visitor?.role) >= ROLES.indexOf(role);
-}
-
-export const PUBLISH_ROUTE = "/api/v1/registry/publish";
-
-/** Return whether the service publishes packages: its own description of itself says so. */
-export async function canPublish() {
-  try {
-    const { paths } = await (await fetch(`${BASE}/schema/openapi.json`)).json();
-    return PUBLISH_ROUTE in paths;
-  } catch {
-    return false;
-  }
 }
 
 export function useMay(role) {

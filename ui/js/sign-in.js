@@ -3,7 +3,6 @@
 import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Dialog } from "./actions.js";
 import { call } from "./api.js";
-import { forget } from "./catalog.js";
 import { ROLES, service } from "./service.js";
 import { keep, session } from "./session.js";
 import { problem } from "./states.js";
@@ -55,7 +54,6 @@ export function SignIn({ onClose }) {
     setState({ isWorking: true });
     try {
       keep(await WAYS[way].enter(given));
-      forget();
       onClose();
     } catch (error) {
       setState({ error: problem(error) });
@@ -86,6 +84,5 @@ export function SignIn({ onClose }) {
 export async function signOut() {
   const { headers, isToken } = session.get();
   keep(null);
-  forget();
   if (headers.Authorization && !isToken) await call("POST", "/auth/logout", { headers }).catch(() => {});
 }

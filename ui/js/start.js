@@ -1,16 +1,17 @@
 /** The start page: what this is, what one could ask it, and what there is. */
 
-import { html, useEffect, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
-import { overview } from "./catalog.js";
+import { get } from "./api.js";
+import { useLoaded } from "./loaded.js";
 import { Failure, NoSkills, Skeletons } from "./states.js";
 import { count, day, Text } from "./text.js";
 
 export function Hero() {
-  return html`<div class="hero">
+  return html`<section class="hero" aria-label="What this is">
     <h1>Find the skill your agent needs</h1>
     <p>A registry of skills for coding agents: describe a task in your own words, read what fits, install it with one line.</p>
-  </div>`;
+  </section>`;
 }
 
 function Examples({ queries, total }) {
@@ -48,19 +49,12 @@ function Topics({ tags }) {
 }
 
 export function Start({ turn, onRetry }) {
-  const [state, setState] = useState({});
-  useEffect(() => {
-    let isHere = true;
-    const told = (next) => isHere && setState(next);
-    overview().then((data) => told({ data }), (error) => told({ error }));
-    return () => (isHere = false);
-  }, [turn]);
-  const { data, error } = state;
+  const { data, error } = useLoaded((signal) => get("/api/v1/overview", signal), [turn]);
   if (error) return html`<${Failure} error=${error} onRetry=${onRetry} />`;
   if (!data) return html`<${Skeletons} count=${4} />`;
   if (data.total === 0) return html`<${NoSkills} />`;
   return html`<div class="start">
-    <${Examples} queries=${data.examples} total=${data.total} />
+    <${Examples} queries=${data.queries} total=${data.total} />
     <${Topics} tags=${data.tags} />
     <div class="two">
       <${Rows} name="New" cards=${data.created} field="created_at" more=${{ view: "skills" }} />

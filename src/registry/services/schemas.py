@@ -98,8 +98,8 @@ FILTERS: Mapping[str, str] = MappingProxyType(
 )
 """What each field of `FilterValues` means, for query strings and options of the command."""
 
-ListSort = Literal["name", "updated", "created", "risk"]
-"""An order of skills: by name, the last change or the newest first, or the gravest risk first."""
+ListSort = Literal["name", "source", "updated", "created", "risk"]
+"""An order: by name, by source (the service's own first), the last change, newest or gravest risk first."""
 
 Sort = Literal["relevance", ListSort]
 
@@ -318,6 +318,8 @@ class StatusData(msgspec.Struct, kw_only=True):
     administrator should do, and installed skills to how their registry has withdrawn them; in a registry, only
     administrators see it.
 
+    `publishing` says whether packages are published here.
+
     `protocols` says how many skills the protocols leave out that demand names of agentskills.io.
     """
 
@@ -339,4 +341,5 @@ class StatusData(msgspec.Struct, kw_only=True):
     skipped: dict[str, str]
     warnings: dict[str, list[str]]
     notices: dict[str, str]
+    publishing: bool
     protocols: ProtocolsStatus

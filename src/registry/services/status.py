@@ -43,5 +43,6 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         skipped=services.catalog.problems() if in_full else {},
         warnings=services.catalog.warnings() if in_full else {},
         notices=_notices(services) if is_local or role == "admin" else {},
+        publishing=services.settings.registry.enabled,
         protocols=ProtocolsStatus(left_out=services.names.left_out()),
     )

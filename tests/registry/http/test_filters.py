@@ -161,3 +161,14 @@ def test_the_tool_of_agents_takes_every_filter(server: RunningServer) -> None:
     wanted = {f"anchor-{number:02}" for number in range(1, _SKILLS, 2) if number % 3 == 0}
     assert set(call(license="MIT", **{"not": {"tags": ["even"]}}, sort="name")[0]) == wanted
     assert "a search has no field 'licence'" in call(licence="MIT")[1]
+
+
+def test_an_overview_counts_all_and_names_what_is_new(server: RunningServer) -> None:
+    answer = server.http.get("/api/v1/overview")
+    found = answer.json()["data"]
+    assert (found["total"], found["tags"]) == (_SKILLS, [["ship", 24], ["even", 12], ["odd", 12]])
+    newest = server.http.get("/api/v1/skills", params={"limit": 100}).json()["data"][:-7:-1]
+    assert [card["id"] for card in found["created"]] == [card["id"] for card in newest]
+    assert (found["updated"], found["queries"]) == ([], [])  # all were added by one scan, and no name is of words only
+    headers = {"If-None-Match": answer.headers["ETag"]}
+    assert server.http.get("/api/v1/overview", headers=headers).status_code == 304

@@ -109,6 +109,13 @@ def test_one_id_in_several_places_is_several_skills(world: World) -> None:
     assert (cards["hub/pdf"]["installed"], cards["hub/pdf"]["source"]) == (False, "hub")
 
 
+def test_a_list_by_source_has_the_services_own_skills_first(world: World) -> None:
+    cards = world.get("/skills?sort=source&limit=100")
+    places = [(card["source"] != "local", card["source"], card["name"].casefold()) for card in cards]
+    assert places == sorted(places)
+    assert {source for _, source, _ in places} == {"local", "hub", "web"}
+
+
 def test_search_can_be_kept_to_a_source_or_to_what_is_installed(world: World) -> None:
     assert world.server.found("pdf", filters={"source": "hub"}) == ["hub/pdf"]
     assert world.server.found("pdf", filters={"installed": True}) == ["pdf"]

@@ -4,13 +4,13 @@ import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standa
 import { link } from "../address.js";
 import { call, get } from "../api.js";
 import { Severity } from "../card.js";
-import { forget } from "../catalog.js";
-import { PUBLISH_ROUTE as ROUTE, useMay } from "../service.js";
+import { useMay } from "../service.js";
 import { session } from "../session.js";
 import { Notice, problem } from "../states.js";
 import { count, size, Text } from "../text.js";
 import { zip } from "./zip.js";
 
+const ROUTE = "/api/v1/registry/publish";
 const LOOK_EVERY_MS = 500;
 const OPEN_FILES = 20;
 const LIVE = ["pending", "validating"];
@@ -52,7 +52,6 @@ async function publish(file, tell, isHere) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     now = await get(`${ROUTE}/${now.job_id}/status`);
   }
-  forget();
   return now;
 }
 

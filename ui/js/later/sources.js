@@ -2,7 +2,6 @@
 
 import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { call, get, post } from "../api.js";
-import { forget } from "../catalog.js";
 import { Ask, Confirm } from "./form.js";
 import { useLoaded } from "../loaded.js";
 import { refreshStatus, useMay } from "../service.js";
@@ -25,7 +24,6 @@ export function Sources() {
   const { data, error, again } = useLoaded((signal) => get(PATH, signal), []);
   const [state, setState] = useState({});
   const changed = () => {
-    forget();
     setState({});
     again();
     refreshStatus().catch(() => {}); // only the counts are older then

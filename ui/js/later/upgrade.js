@@ -2,7 +2,6 @@
 
 import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { post } from "../api.js";
-import { forget } from "../catalog.js";
 import { problem } from "../states.js";
 import { count, Text } from "../text.js";
 
@@ -32,7 +31,6 @@ export function Upgrade({ id, onChanged }) {
       const { results } = await post(ROUTE, { skill_id: id, check });
       setState({ result: results[0] });
       if (check) return;
-      forget();
       onChanged();
     } catch (failure) {
       setState({ error: problem(failure) });

@@ -2,7 +2,6 @@
 
 import { html, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "../api.js";
-import { forget } from "../catalog.js";
 import { useMay, useMayPublishTo } from "../service.js";
 import { Text } from "../text.js";
 import { Ask, Confirm } from "./form.js";
@@ -25,7 +24,6 @@ function Withdrawing({ action, path, named, onChanged }) {
   const { word, what, fields, then } = ACTIONS[action];
   const send = async (note = {}) => {
     await post(`/api/v1/registry/skills/${path}/${action}`, note);
-    forget();
     setAsking(false);
     onChanged();
   };

@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 from registry.http.envelope import Ok
 from registry.http.file_forms import FileForm, ImageAddresses, file_response
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
-from registry.http.routes.skills import get_dependents
+from registry.http.routes.skills import get_dependents, get_overview
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.parsing.markdown import render_markdown
 from registry.services.container import Services
@@ -90,4 +90,4 @@ async def get_skill_file(
     return await file_response(request, file, form, ImageAddresses(one, name))
 
 
-CONTENT = [get_dependents, get_content, list_skill_files, get_skill_file]
+CONTENT = [get_overview, get_dependents, get_content, list_skill_files, get_skill_file]

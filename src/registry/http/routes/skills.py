@@ -26,6 +26,7 @@ from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL
 from registry.install.schemas import SkillRequest, UpgradeBody, UpgradeData
 from registry.services import skills
 from registry.services.install_jobs import InstallJob
+from registry.services.listing import Overview
 from registry.services.schemas import Facets, ListSort, SearchFilters
 
 Enabled = Annotated[bool | None, QueryParameter(description="Only skills that are, or are not, enabled")]
@@ -77,6 +78,13 @@ def list_skills(
         facets=UNSET if listed.facets is None else listed.facets,
     )
     return tagged(request, answer, next_by_offset(request, services, page, len(listed.cards), listed.total))
+
+
+@get("/overview", tags=["skills"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
+def get_overview(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Ok[Overview]]:
+    """Return what there is: the newest skills and those changed last, the most tags, and names to search for."""
+    return tagged(request, Ok(services.lists.overview()))
 
 
 def _raw(cards: Sequence[bytes]) -> list[Card]:
