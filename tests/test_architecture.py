@@ -112,6 +112,7 @@ TABLES = {
     "used_assertions": "auth",
     "user_tokens": "auth",
     "users": "auth",
+    "uses": "catalog",
     "vectors": "catalog",
     "versions": "catalog",
 }

@@ -385,3 +385,21 @@ def test_the_colours_are_chosen_and_kept(show: Show) -> None:
     assert page.evaluate(colour) == dark
     page.goto("/schema")
     assert page.evaluate(colour) == dark
+
+
+def test_uses_are_shown_and_order_the_list(watched: Watched, tmp_path: Path) -> None:
+    for name in ("anvil", "bellows"):
+        write_skill(tmp_path / "skills", name, f"Use the {name} of a workshop.")
+    with RunningServer(tmp_path) as running:
+        page = watched.open(running.url, "/skills/bellows")
+        expect(page.locator(".markdown")).to_be_visible()
+        running.wait_for(lambda: "uses_30d" in running.api("GET", "/skills/bellows").json()["data"])
+        page.reload()
+        expect(page.locator("dl div", has_text="Uses")).to_contain_text("1 in 30 days")
+        page.goto("/?view=skills")
+        expect(page.locator(".card a.open")).to_have_text(["anvil", "bellows"])
+        page.get_by_label("Sort by").select_option("uses")
+        expect(page.locator(".card a.open")).to_have_text(["bellows", "anvil"])
+        expect(page.locator(".card .facts").first).to_contain_text("1 use")
+        page.get_by_label("Sort by").select_option("unused")
+        expect(page.locator(".card a.open")).to_have_text(["anvil", "bellows"])

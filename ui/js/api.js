@@ -41,10 +41,10 @@ async function envelopeOf(response) {
   }
 }
 
-async function envelope(method, path, { body, form, signal, headers } = {}) {
+async function envelope(method, path, { body, form, signal, headers, cache } = {}) {
   const sent = { Accept: "application/json", ...credentials(), ...headers };
   if (body) sent["Content-Type"] = "application/json";
-  const response = await answerOf(path, { method, signal, headers: sent, body: form ?? (body && JSON.stringify(body)) });
+  const response = await answerOf(path, { method, signal, cache, headers: sent, body: form ?? (body && JSON.stringify(body)) });
   const answer = await envelopeOf(response);
   if (!answer.failure) return answer;
   if (answer.failure.status === 401 && !headers && session.get()) keep(null);

@@ -8,7 +8,7 @@ import { tellChosen } from "./feedback.js";
 import { Explanation } from "./explanation.js";
 import { installCommand, isPublished, isRecord } from "./package.js";
 import { service } from "./service.js";
-import { day, Passage, Text } from "./text.js";
+import { count, day, Passage, Text } from "./text.js";
 import { WithdrawnMark } from "./withdrawn.js";
 
 const SHOWN_TAGS = 4;
@@ -110,6 +110,7 @@ function Facts({ skill, isMixed }) {
   const texts = [isMixed && skill.source !== "local" && skill.source, skill.author, version, skill.license].filter(Boolean);
   return html`<span class="facts">
     ${texts.map((text, index) => html`<span key=${index}><${Text}>${text}<//></span>`)}
+    ${skill.uses_30d && html`<span title="In the last 30 days">${count(skill.uses_30d, "use")}</span>`}
     <time datetime=${skill.updated_at}>${day(skill.updated_at)}</time>
   </span>`;
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
 import { CLEARED, follow, leave, link } from "./address.js";
-import { get, pathOf } from "./api.js";
+import { call, get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
@@ -22,7 +22,7 @@ const optional = (promise, otherwise) => promise.catch(() => otherwise);
 
 async function loadSkill(id, status, signal) {
   const path = `/api/v1/skills/${pathOf(id)}`;
-  const skill = await get(path, signal);
+  const skill = await call("GET", path, { signal, cache: "reload" }); // uses do not change its entity tag
   const [content, files, versions, dependents] = await Promise.all([
     optional(get(`${path}/content?format=html`, signal), null),
     skill.installed || isPublished(skill, status) ? optional(get(`${path}/files`, signal), []) : [],
@@ -228,6 +228,7 @@ function Facts({ skill, dependents }) {
     ["Cannot be installed", skill.installable === false ? skill.not_installable : ""],
     ["Chosen by", skill.model_invocation === false ? "persons only" : ""],
     ["Updated", day(skill.updated_at)],
+    ["Uses", skill.uses_30d && `${skill.uses_30d.toLocaleString("en")} in 30 days`],
     ["Needs", skill.dependencies.length > 0 && html`<${Others} named=${skill.dependencies.map(needed)} exact=${exact} />`],
     ["Needed by", dependents.length > 0 && html`<${Others} named=${dependents} exact=${true} />`],
     ["Runs in", skill.execution_environment],

@@ -121,7 +121,7 @@ export function Filters({ address, sources, results }) {
 
 export function Sort({ address }) {
   if (address.q.trim()) return null; // a search is ranked: another order would sort what is loaded only
-  const choices = [["", "Source"], ["name", "Name"], ["updated", "Last updated"], ["risk", "Risk, gravest first"]];
+  const choices = [["", "Source"], ["name", "Name"], ["updated", "Last updated"], ["risk", "Risk, gravest first"], ["uses", "Most used"], ["unused", "Least used"]];
   return html`<label class="sort">Sort by
     <select value=${address.sort} onChange=${(event) => go({ sort: event.target.value, view: "skills" })}>
       ${choices.map(([value, name]) => html`<option value=${value} selected=${value === address.sort}>${name}</option>`)}

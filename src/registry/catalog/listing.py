@@ -21,13 +21,14 @@ class Position(NamedTuple):
 
 
 class CardPage(NamedTuple):
-    """One page of encoded cards.
+    """One page of encoded cards, with the keys of their skills.
 
     `total` is the number of skills of the list, `offset` the number before the page, and `last` the position of the
     last skill of the page if more follow.
     """
 
     cards: list[bytes]
+    keys: list[int]
     total: int
     offset: int
     last: Position | None
@@ -76,7 +77,8 @@ def list_cards(
         (*start, limit + 1, skipped),
     )
     last = Position(*rows[limit - 1][1:]) if len(rows) > limit else None
-    return CardPage([row[0].encode() for row in rows[:limit]], count, offset, last)
+    shown = rows[:limit]
+    return CardPage([row[0].encode() for row in shown], [row[2] for row in shown], count, offset, last)
 
 
 def _counted(enabled: bool | None) -> tuple[str, ...]:

@@ -349,6 +349,18 @@ _ADD_TRUSTED_PUBLISHERS: Statements = (
     "alter table publish_jobs add column run text",
 )
 
+# How often skills were used, by day and in which way. `day` is in days since 1970.
+_ADD_USES: Statements = (
+    """create table uses (
+        key integer not null references skills (key) on delete cascade,
+        day integer not null,
+        kind text not null,
+        number integer not null,
+        primary key (key, day, kind)
+    )""",
+    "create index uses_by_day on uses (day)",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -365,4 +377,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_USER_TOKENS,
     _ADD_DEPENDENCIES,
     _ADD_TRUSTED_PUBLISHERS,
+    _ADD_USES,
 )

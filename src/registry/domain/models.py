@@ -185,7 +185,8 @@ class Usability(RuntimeNeeds, kw_only=True):
 class Card(Usability, kw_only=True):
     """A skill in lists and search results. `findings` is its risk, or null if the skill was not scanned.
 
-    `withdrawn` is missing unless its registry has deprecated it, or withdrawn the version that is installed.
+    `withdrawn` is missing unless its registry has deprecated it, or withdrawn the version that is installed. `uses_30d`
+    is set in responses, and missing where no use was counted in the last 30 days.
     """
 
     id: str
@@ -203,6 +204,7 @@ class Card(Usability, kw_only=True):
     license: str | None
     findings: Risk | None = None
     withdrawn: Withdrawn | UnsetType = UNSET
+    uses_30d: int | UnsetType = UNSET
 
 
 class Skill(Usability, kw_only=True):
@@ -211,7 +213,7 @@ class Skill(Usability, kw_only=True):
     `download_url` is where the package of a published skill is. It is set in responses and not stored. `withdrawn` is
     missing unless its registry has deprecated it, or withdrawn the version that is installed. `dependencies_installed`
     is only in the response of an installation that has installed or replaced other skills too: their ids.
-    `publisher` is missing unless a trusted publisher has published the current version.
+    `publisher` is missing unless a trusted publisher has published the current version. `uses_30d` is that of the card.
     """
 
     id: str
@@ -248,6 +250,7 @@ class Skill(Usability, kw_only=True):
     withdrawn: Withdrawn | UnsetType = UNSET
     dependencies_installed: list[str] | UnsetType = UNSET
     publisher: PublisherRun | UnsetType = UNSET
+    uses_30d: int | UnsetType = UNSET
 
     def card(self) -> Card:
         """Return the skill as a list item."""

@@ -28,7 +28,7 @@ class RequestsInProgress:
 
     def begin(self, scope: Any) -> None:
         """Count a request until it ends. Raises RATE_LIMITED, SERVICE_UNAVAILABLE."""
-        caller = _caller(scope)
+        caller = caller_of(scope)
         if self._open[caller] >= self._of_caller:
             message = f"You have {self._of_caller} {self._plural} in progress: let one end first"
             raise rate_limited(message, _RETRY_SECONDS)
@@ -43,7 +43,8 @@ class RequestsInProgress:
             del self._open[caller]
 
 
-def _caller(scope: Any) -> str:
+def caller_of(scope: Any) -> str:
+    """Return the name by which the caller of a request is counted: its account, or without a credential its address."""
     principal = request_state(scope).principal
     if principal is None or principal.credential is None:
         return f"address {address_key(client_address(scope))}"

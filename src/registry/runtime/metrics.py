@@ -23,6 +23,8 @@ CountWithdrawn = Callable[[], Mapping[str, int]]
 PublishStep = Literal["submit", "read", "store", "record", "show"]
 """The steps of publishing: receive the upload, unpack and check it, store it, write the database, index it."""
 
+_UNAUTHORIZED = 401
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -60,6 +62,7 @@ class Metrics:
         self._search_seconds = Histogram(
             "skill_registry_search_seconds", "Time of a search.", ("mode",), buckets=_SECONDS, registry=self._registry
         )
+        self._uses, self._refused = _use_counters(self._registry)
         self._publish_seconds = Histogram(
             "skill_registry_publish_seconds",
             "Time of a step of publishing: submit, read, store, record, show.",
@@ -92,6 +95,12 @@ class Metrics:
         count, observe = child
         count()
         observe(seconds)
+        if status == _UNAUTHORIZED:
+            self._refused.inc()
+
+    def used(self, kind: str) -> None:
+        """Count a use of a skill, by its kind."""
+        self._uses.labels(kind).inc()
 
     def searched(self, mode: str, seconds: float) -> None:
         """Count a search. Responses from the cache count as requests only."""
@@ -113,6 +122,15 @@ class Metrics:
     def exposition(self) -> bytes:
         """Return the metrics in the Prometheus text format 0.0.4."""
         return generate_latest(self._registry)
+
+
+def _use_counters(registry: CollectorRegistry) -> tuple[Counter, Counter]:
+    uses = "Skills that were installed, downloaded, read or chosen in a search, also twice by a caller."
+    refused = "Requests whose credential or password was missing, wrong or expired."
+    return (
+        Counter("skill_registry_uses", uses, ("kind",), registry=registry),
+        Counter("skill_registry_authentication_failures", refused, registry=registry),
+    )
 
 
 class _State(Collector):

@@ -48,6 +48,7 @@ from registry.services.rescan import Rescan
 from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
 from registry.services.skill_files import SkillFiles
+from registry.services.usage import Usage
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import LogEntry, TransparencyLog
@@ -151,6 +152,7 @@ class Services:
         if self._publishing is not None and not self.database.is_read_only:
             work.append(Part("publishing", self._publishing.start))
         work.append(Part("waking", self._waking.start))
+        work.append(Part("uses", self.usage.start))
         if self._registry is not None:
             work.append(Part("limits", self._registry.start))
         return work
@@ -182,6 +184,7 @@ class Services:
     def _make_registry(self, clock: Clock, worker: int) -> RegistryProfile:
         counts = (partial(count_jobs, self.database), partial(count_withdrawn, self.database))
         metrics = Metrics(self.engine, self.documents, *counts)
+        self.usage.told = metrics.used
         return RegistryProfile(self.settings, self.database, metrics, clock, worker)
 
     def _make_publishing(self, packages: StoredPackages) -> Publishing:
@@ -228,9 +231,14 @@ class Services:
         return self._publishing
 
     @functools.cached_property
+    def usage(self) -> Usage:
+        """The counts of uses of skills."""
+        return Usage(self.settings, self.database, self.catalog, self.clock)
+
+    @functools.cached_property
     def lists(self) -> CatalogLists:
         """Lists of all skills that search can find."""
-        return CatalogLists(self.documents, self.engine.search.browse)
+        return CatalogLists(self.documents, self.usage, self.engine.search.browse)
 
     def is_published(self, skill_id: str) -> bool:
         """Return whether this service publishes and has published a version of this skill."""
@@ -308,6 +316,7 @@ class Services:
         if self._start_thread is not None:
             self._start_thread.join()
         self.install_jobs.stop()
+        self.usage.stop()
         self._leading.stop()
         self._waking.stop()
         self._damage.stop(STOP_SECONDS)

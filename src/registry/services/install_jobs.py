@@ -62,9 +62,19 @@ class InstallJobs:
         installer: Installs packages.
         clock: Returns the current time.
         seconds: The time limit of an installation that a request waits for.
+        installed: Is told of every skill that was installed.
     """
 
-    def __init__(self, database: Database, installer: Installer, clock: Clock, *, seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        installer: Installer,
+        clock: Clock,
+        *,
+        seconds: float,
+        installed: Callable[[str], None],
+    ) -> None:
+        self._installed = installed
         self._database = database
         self._jobs = StoredJobs(database, "install", clock)
         self._installer = installer
@@ -98,7 +108,9 @@ class InstallJobs:
             report(step)
 
         with interruptible(interruption):
-            return self._installer.install(order, progress)
+            skill = self._installer.install(order, progress)
+        self._installed(skill.id)
+        return skill
 
     def start(self, order: InstallOrder) -> InstallJob:
         """Install a skill in the background. Raises SERVICE_UNAVAILABLE if too many installations run."""

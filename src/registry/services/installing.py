@@ -1,5 +1,6 @@
 """Builds what installs and upgrades skills from the other parts of the service."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from registry.inspection.inspector import Inspector
@@ -13,6 +14,7 @@ from registry.install.registries import OwnRegistry, Registries
 from registry.install.staged_packages import StagedPackages
 from registry.install.upgrade import Upgrader
 from registry.services.install_jobs import InstallJobs
+from registry.services.usage import SERVICE
 
 if TYPE_CHECKING:  # the container imports this module
     from registry.services.container import Services
@@ -38,5 +40,6 @@ def build_installing(services: "Services", inspector: Inspector) -> tuple[Instal
     placer, planner = Placer(parts), DependencyPlanner(parts)
     installer = Installer(parts, placer, planner)
     seconds = services.settings.limits.install_seconds
-    jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds)
+    counted = partial(services.usage.count, kind="installed", caller=SERVICE)
+    jobs = InstallJobs(services.database, installer, services.clock, seconds=seconds, installed=counted)
     return installer, Upgrader(parts, installer, placer, planner, sources), jobs

@@ -3,7 +3,7 @@
 import datetime
 import heapq
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -17,6 +17,7 @@ from registry.domain.source_entry import LOCAL, REGISTRY
 from registry.services.facets import count_facets
 from registry.services.filters import allowed
 from registry.services.schemas import Facets, ListSort, SearchFilters
+from registry.services.usage import Usage
 from search.lru_cache import LruCache
 from search.types import Filter, Keys
 
@@ -73,15 +74,17 @@ class CardList(NamedTuple):
 class CatalogLists:
     """Lists skills that pass a filter. Safe to use from several threads.
 
-    `browse` returns the keys of those that pass, with one of near-copies if they are to be grouped.
+    `usage` knows the uses of skills. `browse` returns the keys of those that pass, with one of near-copies if they
+    are to be grouped.
     """
 
-    def __init__(self, documents: CatalogDocuments, browse: Callable[..., tuple[Keys, int]]) -> None:
+    def __init__(self, documents: CatalogDocuments, usage: Usage, browse: Callable[..., tuple[Keys, int]]) -> None:
         self._documents = documents
+        self._usage = usage
         self._browse = browse
-        self._orders: LruCache[tuple[int, Filter, bool, ListSort | None], Keys] = LruCache(_KEPT)
+        self._orders: LruCache[tuple[int, Filter, bool, ListSort | None, int], Keys] = LruCache(_KEPT)
         self._facets: LruCache[tuple[int, Filter, bool], Facets] = LruCache(_KEPT)
-        self._overviews: LruCache[int, Overview] = LruCache(1)
+        self._overviews: LruCache[tuple[int, int], Overview] = LruCache(1)
 
     def page(
         self, filters: SearchFilters, sort: ListSort | None, limit: int, offset: int, *, group: bool, facets: bool
@@ -89,11 +92,12 @@ class CatalogLists:
         """Return a page of the skills that a search with these filters can find, without `sort` the oldest first."""
         wanted = allowed(filters)
         keys, revision = self._browse(wanted, groups=group)
-        ordered = self._kept(self._orders, (revision, wanted, group, sort), partial(self._ordered, keys, sort))
+        uses = self._usage.version if sort in ("uses", "unused") else 0
+        ordered = self._kept(self._orders, (revision, wanted, group, sort, uses), partial(self._ordered, keys, sort))
         shown = ordered[offset : offset + limit].tolist()
         cards = dict(self._documents.each_card(shown))
         return CardList(
-            [cards[key] for key in shown if key in cards],
+            [self._usage.shown(key, cards[key]) for key in shown if key in cards],
             len(keys),
             self._counts(keys, (revision, wanted, group)) if facets else None,
         )
@@ -105,7 +109,9 @@ class CatalogLists:
         """Return what the skills that search can find are, made once for each state of the catalog."""
         wanted = allowed(SearchFilters())
         keys, revision = self._browse(wanted, groups=False)
-        return self._kept(self._overviews, revision, lambda: self._overview(keys, (revision, wanted, False)))
+        return self._kept(
+            self._overviews, (revision, self._usage.version), lambda: self._overview(keys, (revision, wanted, False))
+        )
 
     def _overview(self, keys: Keys, key: tuple[int, Filter, bool]) -> Overview:
         created = heapq.nlargest(_NEW, keys.tolist())
@@ -116,7 +122,8 @@ class CatalogLists:
         updated = [one for _, one in heapq.nlargest(_NEW, changed)]
         cards = self._documents.cards([*created, *updated])
         raw = [
-            [cast("Card", msgspec.Raw(cards[one][1])) for one in some if one in cards] for some in (created, updated)
+            [cast("Card", msgspec.Raw(self._usage.shown(one, cards[one][1]))) for one in some if one in cards]
+            for some in (created, updated)
         ]
         tags = self._counts(keys, key).tags[:_TOPICS]
         return Overview(total=len(keys), created=raw[0], updated=raw[1], tags=tags, queries=self._queries(keys))
@@ -129,7 +136,11 @@ class CatalogLists:
         return _spread(sorted(name for name in names if _READS_AS_A_QUERY.fullmatch(name)), _QUERIES)
 
     def _ordered(self, keys: Keys, sort: ListSort | None) -> Keys:
-        return keys if sort is None else np.array(in_order(self._documents, sort, keys.tolist()), np.int64)
+        return (
+            keys
+            if sort is None
+            else np.array(in_order(self._documents, self._usage.recent, sort, keys.tolist()), np.int64)
+        )
 
     @staticmethod
     def _kept(cache: LruCache[Any, _Each], key: Any, make: Callable[[], _Each]) -> _Each:
@@ -150,11 +161,16 @@ def _spread(values: Sequence[_Each], count: int) -> list[_Each]:
     return list(values[step // 2 :: step][:count])
 
 
-def in_order(documents: CatalogDocuments, sort: ListSort, keys: Sequence[int]) -> list[int]:
-    """Return the keys of those of some skills that exist, in an order, those at one place in it by name."""
+def in_order(documents: CatalogDocuments, uses: Mapping[int, int], sort: ListSort, keys: Sequence[int]) -> list[int]:
+    """Return the keys of those of some skills that exist, in an order, those at one place in it by name.
+
+    `uses` are those of the last 30 days, by key.
+    """
     places = [(key, msgspec.json.decode(card, type=_Place)) for key, card in documents.each_card(keys)]
     places.sort(key=lambda item: (item[1].name.casefold(), item[1].id))
-    if sort in _VALUES:
+    if sort in ("uses", "unused"):
+        places.sort(key=lambda item: uses.get(item[0], 0), reverse=sort == "uses")
+    elif sort in _VALUES:
         places.sort(key=lambda item: _VALUES[sort](item[1]), reverse=sort != "source")
     return [key for key, _ in places]
 

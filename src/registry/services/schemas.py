@@ -98,8 +98,11 @@ FILTERS: Mapping[str, str] = MappingProxyType(
 )
 """What each field of `FilterValues` means, for query strings and options of the command."""
 
-ListSort = Literal["name", "source", "updated", "created", "risk"]
-"""An order: by name, by source (the service's own first), the last change, newest or gravest risk first."""
+ListSort = Literal["name", "source", "updated", "created", "risk", "uses", "unused"]
+"""An order: by name, by source (the service's own first), the last change, newest or gravest risk first.
+
+By uses in the last 30 days: the most first, or, for `unused`, none first.
+"""
 
 Sort = Literal["relevance", ListSort]
 

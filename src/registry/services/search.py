@@ -66,7 +66,7 @@ def _search_request(services: Services, body: SearchBody) -> SearchRequest:
         body.explain,
         body.group,
         body.weak,
-        partial(in_order, services.documents, body.sort) if body.sort != "relevance" else None,
+        partial(in_order, services.documents, services.usage.recent, body.sort) if body.sort != "relevance" else None,
     )
 
 
@@ -161,7 +161,7 @@ def _outcome(services: Services, body: SearchBody, results: Results, started: fl
             score=hit.score,
             relevance=hit.relevance,
             matched_by=hit.matched_by,
-            skill=msgspec.Raw(hit.payload),
+            skill=msgspec.Raw(services.usage.shown(hit.key, hit.payload)),
             content=texts.get(hit.key),
             snippet=snippets.get(hit.key),
             explanation=_shown_explanation(services, hit),

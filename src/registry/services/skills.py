@@ -34,6 +34,7 @@ def read_skill(services: Services, skill_id: str) -> Skill:
     skill = services.catalog.get(skill_id)
     if skill.source == REGISTRY and services.is_published(skill_id):
         skill.download_url = services.settings.package_urls.of(skill_id, skill.version)
+    skill.uses_30d = services.usage.recent_of(skill_id) or UNSET
     return skill
 
 

@@ -34,6 +34,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="proxies whose X-Forwarded-… headers are trusted", extra={"flag": "--trusted-proxy"}),
     ] = ()
     read_only: Annotated[bool, Meta(description="reject every request that changes data")] = False
+    count_uses: Annotated[
+        bool, Meta(description="count by skill and day how often skills are used, without callers")
+    ] = True
     debug: Annotated[
         bool,
         Meta(description="for developers: fail requests that wait on the event loop", extra={"flag": None}),

@@ -10,11 +10,13 @@ from litestar.params import QueryParameter
 
 from registry.http.envelope import Ok
 from registry.http.file_forms import FileForm, ImageAddresses, file_response
+from registry.http.requests_in_progress import caller_of
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.http.routes.skills import get_dependents, get_overview
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.parsing.markdown import render_markdown
 from registry.services.container import Services
+from registry.services.usage import UsageData
 from registry.skill_folder import FileEntry
 from registry.skill_folder.tree import SKILL_FILE
 
@@ -50,7 +52,9 @@ async def get_content(
     request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw"
 ) -> Response[Ok[SkillContent]]:
     """Return a skill's SKILL.md, or its body as sanitised HTML. With `Accept: text/markdown`, the file alone."""
-    content = await ORDINARY_POOL.run(_content, services, skill_id(request), form)
+    one = skill_id(request)
+    content = await ORDINARY_POOL.run(_content, services, one, form)
+    services.usage.count(one, "read", caller_of(request.scope))
     if form == "raw" and request.accept.best_match([JSON, MARKDOWN], default=JSON) == MARKDOWN:
         return Response(content.content.encode(), media_type=MARKDOWN, headers=_OF_MARKDOWN)  # type: ignore[arg-type]
     return Response(Ok(content), headers={"Vary": "Accept"})
@@ -62,6 +66,13 @@ def _content(services: Services, one: str, form: Literal["raw", "html"]) -> Skil
     else:
         text = services.skill_backends.of(one).text(one)
     return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
+
+
+@get(each("/skills/{id}/usage"), tags=["skills"], responses=ERRORS, role="user")
+@ORDINARY_POOL.handler
+def get_usage(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[UsageData]:
+    """Return how often a skill was installed, downloaded, read and chosen in searches, by day."""
+    return Ok(services.usage.of(skill_id(request)))
 
 
 @get(each("/skills/{id}/files"), tags=["skills"], responses=ERRORS, role="user")
@@ -90,4 +101,4 @@ async def get_skill_file(
     return await file_response(request, file, form, ImageAddresses(one, name))
 
 
-CONTENT = [get_overview, get_dependents, get_content, list_skill_files, get_skill_file]
+CONTENT = [get_overview, get_dependents, get_usage, get_content, list_skill_files, get_skill_file]

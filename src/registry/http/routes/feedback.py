@@ -9,6 +9,7 @@ from registry.catalog.examples import Choice
 from registry.http.cursors import paged
 from registry.http.envelope import Ok
 from registry.http.request_state import request_state
+from registry.http.requests_in_progress import caller_of
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.feedback import FeedbackBody, FeedbackData, Forgotten
@@ -25,7 +26,10 @@ async def give_feedback(
 ) -> Ok[FeedbackData]:
     """Say what became of a skill that a search showed, so that later searches rank better."""
     principal = request_state(request.scope).principal
-    return Ok(await ORDINARY_POOL.run(services.feedback.give, data, principal))
+    given = await ORDINARY_POOL.run(services.feedback.give, data, principal)
+    if data.outcome in ("chosen", "installed"):
+        services.usage.count(data.skill_id, data.outcome, caller_of(request.scope))
+    return Ok(given)
 
 
 @get("/search/feedback", role="manager", **_OPTIONS)

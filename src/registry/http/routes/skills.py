@@ -67,7 +67,8 @@ def list_skills(
     is_plain = filters == SearchFilters(enabled=filters.enabled) and sort is None and not facets and not group
     if is_plain:
         found = list_cards(services.database, page.limit, page.offset, filters.enabled, after=position_at(cursor, page))
-        answer = Cards(data=_raw(found.cards), pagination=Pagination(found.total, page.limit, found.offset))
+        shown = [services.usage.shown(key, card) for key, card in zip(found.keys, found.cards, strict=True)]
+        answer = Cards(data=_raw(shown), pagination=Pagination(found.total, page.limit, found.offset))
         return tagged(request, answer, next_page(request, services, found))
     if cursor:
         raise validation_error(FieldError("cursor", "cannot be combined with filters or an order: use offset"))

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from registry.errors import RegistryError
 from registry.http.links import base_url
+from registry.http.requests_in_progress import caller_of
 from registry.http.routes.guards import check_local_change, why_elsewhere
 from registry.http.routes.parameters import ERRORS, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL, OUTGOING_POOL, PACKAGE_POOL, ThreadPool
@@ -114,7 +115,7 @@ async def _answer(request: Request[Any, Any, Any], services: Services, message: 
         except RegistryError as error:
             return encoded(message, tool_error(error))
     is_here = message.method == "tools/call" and await why_elsewhere(request) is None
-    caller = Caller(is_here, base_url(request, services))
+    caller = Caller(is_here, base_url(request, services), caller_of(request.scope))
     return await _pool(message.method, name).run(answer, services, message, caller)
 
 

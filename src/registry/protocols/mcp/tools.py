@@ -110,6 +110,8 @@ def _found(services: Services, found: SearchOutcome, asked: SearchArguments, pla
 
 def _get(services: Services, caller: Caller, asked: GetArguments) -> dict[str, Any]:
     shown = skill_text(services, caller, asked)
+    if not shown.is_error:
+        services.usage.count(asked.id, "read", caller.name)
     return {"content": [{"type": "text", "text": shown.text}], "isError": shown.is_error}
 
 
