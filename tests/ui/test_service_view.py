@@ -30,6 +30,20 @@ def test_untidy_skills_are_named_with_what_is_amiss(show: Show, server: ListedSe
     assert server.api("DELETE", "/skills/untidy").status_code == 200
 
 
+def test_lists_of_disabled_and_of_least_used_skills_are_a_click_away(show: Show, server: ListedServer) -> None:
+    write_skill(server.skills_dir, "switched-off", "Is not found by anybody")
+    server.wait_for(lambda: server.api("PUT", "/skills/switched-off", json={"enabled": False}).is_success)
+    page = show("/?view=admin")
+    page.get_by_role("link", name="Disabled skills").click()
+    expect(page.locator(".card a.open")).to_have_text(["switched-off"])
+    expect(page.locator(".filters .choice", has_text="Disabled")).to_have_attribute("aria-current", "true")
+    assert server.api("DELETE", "/skills/switched-off").status_code == 200
+    page.goto("/?view=admin")
+    page.get_by_role("link", name="Least used skills").click()
+    expect(page.get_by_label("Sort by")).to_have_value("unused")
+    expect(page.locator(".card").first).to_be_visible()
+
+
 def test_reindexing_is_followed_to_its_end(show: Show) -> None:
     page = show("/?view=admin")
     page.get_by_role("button", name="Reindex everything").click()

@@ -7,7 +7,7 @@ from litestar import Request, Response
 from litestar.status_codes import HTTP_200_OK
 
 from registry.http.conditional_requests import not_modified, tagged
-from registry.http.requests_in_progress import caller_of
+from registry.http.counted_uses import count_use
 from registry.http.sent_files import sent_at_once_or_as_download
 from registry.services.skill_files import PackagedFile, SkillPackage
 
@@ -37,7 +37,7 @@ def zip_response(request: Request[Any, Any, Any], package: SkillPackage) -> Resp
     answer = not_modified(request, package.archive, f'"{package.digest}"')
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     if answer.status_code == HTTP_200_OK:
-        request.app.state.services.usage.count(package.skill_id, "downloaded", caller_of(request.scope))
+        count_use(request, package.skill_id, "downloaded")
     return sent_at_once_or_as_download(request, _kept(answer, ZIP))
 
 

@@ -56,6 +56,8 @@ def test_uses_are_counted_and_order_lists(server: RunningServer) -> None:
 def test_a_download_counts_once_for_an_account_and_is_in_the_metrics(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
         registry.finished(registry.publish(skill_package("whittle")))
+        head = registry.http.head("/packages/acme/whittle/1.0.0.zip", headers=registry.caller("acme/cem", "user"))
+        assert head.status_code == 200
         ann, ben = registry.caller("acme/ann"), registry.caller("acme/ben", "user")
         for caller in (ann, ann, ben):
             assert registry.get("/packages/acme/whittle/1.0.0.zip", caller).status_code == 200

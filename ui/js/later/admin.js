@@ -1,7 +1,7 @@
 /** How the service is: its index, its model, its sources; who may do what; and what was done. */
 
 import { html, useEffect, useRef, useState } from "../../vendor/htm-3.1.1/standalone.module.js";
-import { address, follow, link } from "../address.js";
+import { address, CLEARED, follow, link } from "../address.js";
 import { get, post } from "../api.js";
 import { Account } from "./account.js";
 import { Live } from "./live.js";
@@ -86,8 +86,19 @@ function Index({ status }) {
     ${Object.entries(status.problems ?? {}).map(([part, why]) => html`<p class="problem"><${Text}>${`${part}: ${why}`}<//></p>`)}
     <p><${Text}>${means}<//></p>
     ${error && html`<p class="problem"><${Text}>${error}<//></p>`}
+    <${Lists} />
     <${Reindex} />
   </section>`;
+}
+
+/** Lists that those want to see who look after skills. */
+function Lists() {
+  if (!useMay("manager")) return null;
+  const to = (changes, name) => {
+    const list = { ...CLEARED, view: "skills", ...changes };
+    return html`<a href=${link(list)} onClick=${(event) => follow(event, list)}>${name}</a>`;
+  };
+  return html`<p>${to({ sort: "unused" }, "Least used skills")} · ${to({ status: "disabled" }, "Disabled skills")}</p>`;
 }
 
 function told({ status, done, total, rate, eta_seconds: left, error, result }) {

@@ -8,9 +8,9 @@ from litestar import Request, Response, get
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 
+from registry.http.counted_uses import count_use
 from registry.http.envelope import Ok
 from registry.http.file_forms import FileForm, ImageAddresses, file_response
-from registry.http.requests_in_progress import caller_of
 from registry.http.routes.parameters import ERRORS, ReadyServices, each, skill_id
 from registry.http.routes.skills import get_dependents, get_overview
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
@@ -54,7 +54,7 @@ async def get_content(
     """Return a skill's SKILL.md, or its body as sanitised HTML. With `Accept: text/markdown`, the file alone."""
     one = skill_id(request)
     content = await ORDINARY_POOL.run(_content, services, one, form)
-    services.usage.count(one, "read", caller_of(request.scope))
+    count_use(request, one, "read")
     if form == "raw" and request.accept.best_match([JSON, MARKDOWN], default=JSON) == MARKDOWN:
         return Response(content.content.encode(), media_type=MARKDOWN, headers=_OF_MARKDOWN)  # type: ignore[arg-type]
     return Response(Ok(content), headers={"Vary": "Accept"})

@@ -6,10 +6,10 @@ from litestar import Request, Response, delete, get, post
 from litestar.params import JSONBody, QueryParameter
 
 from registry.catalog.examples import Choice
+from registry.http.counted_uses import count_use
 from registry.http.cursors import paged
 from registry.http.envelope import Ok
 from registry.http.request_state import request_state
-from registry.http.requests_in_progress import caller_of
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
 from registry.http.thread_pools import ORDINARY_POOL
 from registry.services.feedback import FeedbackBody, FeedbackData, Forgotten
@@ -28,7 +28,7 @@ async def give_feedback(
     principal = request_state(request.scope).principal
     given = await ORDINARY_POOL.run(services.feedback.give, data, principal)
     if data.outcome in ("chosen", "installed"):
-        services.usage.count(data.skill_id, data.outcome, caller_of(request.scope))
+        count_use(request, data.skill_id, data.outcome)
     return Ok(given)
 
 

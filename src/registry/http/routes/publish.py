@@ -17,10 +17,10 @@ from registry.domain.api import API
 from registry.errors import FieldError, not_found, validation_error
 from registry.http.admission import principal_of
 from registry.http.conditional_requests import not_modified
+from registry.http.counted_uses import count_use
 from registry.http.cursors import paged
 from registry.http.envelope import Ok
 from registry.http.request_state import request_state
-from registry.http.requests_in_progress import caller_of
 from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, RunningServices
 from registry.http.sent_files import sent
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
@@ -204,7 +204,7 @@ async def package_response(
         "X-Content-Type-Options": "nosniff",
     }
     request_state(request.scope).at_end(package.close)
-    running.usage.count(skill_id, "downloaded", caller_of(request.scope))
+    count_use(request, skill_id, "downloaded")
     body = sent(package, found.size, PACKAGE_POOL)
     return Stream(body, media_type="application/zip", headers=headers)
 

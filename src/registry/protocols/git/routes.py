@@ -6,7 +6,7 @@ from litestar import Request, Response, get, post
 from litestar.params import QueryParameter
 
 from registry.errors import RegistryError, forbidden, validation_error
-from registry.http.requests_in_progress import caller_of
+from registry.http.counted_uses import count_use
 from registry.http.routes.parameters import ReadyServices
 from registry.http.thread_pools import PACKAGE_POOL
 from registry.protocols.git.addresses import SkillAddress, address_of, paths
@@ -76,7 +76,7 @@ async def post_git_upload_pack(request: Request[Any, Any, Any], services: ReadyS
     pack, address = await _pack(request, services, asked), address_of(request)
     if not isinstance(address, SkillAddress):
         return with_pack(asked, pack)
-    services.usage.count(address.skill_id, "downloaded", caller_of(request.scope))
+    count_use(request, address.skill_id, "downloaded")
     return with_pack(asked, pack, await PACKAGE_POOL.run(skill_warning, services, address))
 
 
