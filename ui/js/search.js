@@ -59,8 +59,12 @@ async function searched(address, offset, signal) {
   return { ...found, hits, took: found.took_ms, isSearch: true, facets: found.facets && (hasWeak(found) ? uncounted : shaped)(found.facets), isLast: found.count < PAGE };
 }
 
+/** Return labels for a query string, where a comma would part them. */
+const quoted = (labels) => labels.map((label) => label.replaceAll(",", "\\,"));
+
 async function listed(address, offset, signal) {
-  const wanted = { ...filtersOf(address), sort: address.sort || "source", facets: offset === 0 };
+  const filters = filtersOf(address);
+  const wanted = { ...filters, tags: quoted(filters.tags), capabilities: quoted(filters.capabilities), sort: address.sort || "source", facets: offset === 0 };
   const { rows, total, facets: counts } = await paged("/api/v1/skills", PAGE, offset, signal, wanted);
   const hits = rows.map((skill) => ({ skill }));
   // Each source has its own number there, which counts all of its skills.

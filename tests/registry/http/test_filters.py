@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.servers import RunningServer, write_skill
+from support.servers import RunningServer, bearer, new_skill, write_skill
 
 _SKILLS = 24
 _LICENSES = ("MIT", "Apache-2.0", "GPL-3.0")
@@ -172,3 +172,16 @@ def test_an_overview_counts_all_and_names_what_is_new(server: RunningServer) -> 
     assert (found["updated"], found["queries"]) == ([], [])  # all were added by one scan, and no name is of words only
     headers = {"If-None-Match": answer.headers["ETag"]}
     assert server.http.get("/api/v1/overview", headers=headers).status_code == 304
+
+
+def test_a_comma_within_a_label_of_a_query_string_has_a_backslash(registry: RunningServer) -> None:
+    manager = bearer(registry.token("manager"))
+    for skill_id, capabilities in (
+        ("comma-one", ["cool, then hammer", "Weld"]),
+        ("comma-two", ["cool", "then hammer"]),
+    ):
+        made = registry.api("POST", "/skills", json=new_skill(skill_id, capabilities=capabilities), headers=manager)
+        assert made.status_code == 201, made.text
+    for given, found in (("cool\\, then hammer,weld", "comma-one"), ("cool, then hammer", "comma-two")):
+        answer = registry.api("GET", "/skills", params={"capabilities": given}, headers=manager)
+        assert [card["id"] for card in answer.json()["data"]] == [found]

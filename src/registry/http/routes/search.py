@@ -1,5 +1,6 @@
 """Search for people and for agents."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -51,9 +52,12 @@ def filters_of(values: Mapping[str, Any]) -> SearchFilters:
 
 
 def _several(texts: Sequence[str], *, split: bool) -> list[str]:
-    """Return the values of a parameter, with `split` also those between commas."""
-    each = (part for text in texts for part in (text.split(",") if split else [text]))
+    """Return the values of a parameter, with `split` also those between commas without a backslash before them."""
+    each = (part.replace("\\,", ",") for text in texts for part in _COMMA.split(text)) if split else texts
     return list(dict.fromkeys(part.strip() for part in each if part.strip()))
+
+
+_COMMA = re.compile(r"(?<!\\),")
 
 
 _LABELS = frozenset({"tags", "any_tags", "capabilities", "any_capabilities"})
