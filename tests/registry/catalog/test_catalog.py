@@ -30,10 +30,10 @@ def test_a_missing_skill_is_named(catalog: SkillCatalog) -> None:
 def test_lists_are_in_order_of_creation_and_know_their_total(catalog: SkillCatalog) -> None:
     for name in ("zebra", "apple", "mango"):
         catalog.put(name, enabled=name != "apple")
-    cards, total, *_ = list_cards(catalog.database, 2, 0, None)
-    assert (["zebra" in cards[0].decode(), "apple" in cards[1].decode()], total) == ([True, True], 3)
-    enabled, total, *_ = list_cards(catalog.database, 10, 0, True)
-    assert (len(enabled), total) == (2, 2)
+    page = list_cards(catalog.database, 2, 0, None)
+    assert (["zebra" in page.cards[0].decode(), "apple" in page.cards[1].decode()], page.total) == ([True, True], 3)
+    enabled = list_cards(catalog.database, 10, 0, True)
+    assert (len(enabled.cards), enabled.total) == (2, 2)
 
 
 def test_every_change_changes_the_entity_tag(catalog: SkillCatalog) -> None:
