@@ -105,6 +105,8 @@ GET     /api/v1/badges/{id}                         user
 GET     /api/v1/skills/{id}/content                 user
 GET     /api/v1/skills/{id}/dependents              user
 GET     /api/v1/overview                            user
+GET     /api/v1/bin                                 manager
+POST    /api/v1/skills/{id}/restore                 manager
 GET     /api/v1/skills/{id}/usage                   user
 GET     /api/v1/skills/{id}/files                   user
 GET     /api/v1/skills/{id}/files/{path}            user

@@ -91,6 +91,11 @@ def test_removing_a_skill_is_asked_first(show: Show, server: ListedServer) -> No
     page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
     expect(page.locator(".detail header .badge").first).to_have_text("removed")
     assert not folder.exists()
+    page.get_by_role("button", name="Bring back passing-fancy").click()
+    page.get_by_role("button", name="Uninstall passing-fancy").click()
+    assert folder.exists()
+    page.get_by_role("dialog").get_by_role("button", name="Uninstall").click()
+    expect(page.locator(".detail header .badge").first).to_have_text("removed")
     page.go_back()
     expect(page.locator(".card", has_text="passing-fancy").locator(".badge").first).to_have_text("removed")
 

@@ -22,9 +22,9 @@ export function useStanding(skill) {
   return { installed: skill.installed, id: skill.id, ...known };
 }
 
-/** Return what can be done with a skill: it is installed from a source, taken off this machine, or deleted for good. */
+/** Return what can be done with a skill: it is installed from a source, taken off this machine, brought back, or deleted for good. */
 function possible(skill, state, inRegistry) {
-  if (state.gone) return null;
+  if (state.gone) return state.isKept ? "restore" : null;
   if (state.installed) return "uninstall";
   if (skill.source === "local") return null;
   if (skill.source !== "registry") return "install";
@@ -34,6 +34,7 @@ function possible(skill, state, inRegistry) {
 const WORDS = {
   install: ["Install", "Installing…"],
   uninstall: ["Uninstall", "Uninstalling…"],
+  restore: ["Bring back", "Bringing back…"],
   delete: ["Delete", "Deleting…"],
 };
 
@@ -43,9 +44,13 @@ async function carryOut(action, skill, state) {
     const made = await post("/api/v1/skills", { skill_id: skill.id, source_name: skill.source });
     return remember(skill.id, { installed: true, id: made?.id ?? skill.id });
   }
+  if (action === "restore") {
+    await post(`/api/v1/skills/${pathOf(state.id)}/restore`);
+    return remember(skill.id, { installed: true, gone: false, id: state.id });
+  }
   await call("DELETE", `/api/v1/skills/${pathOf(state.id)}`);
   const isListed = action === "uninstall" && skill.source !== "local" && skill.source !== "registry";
-  return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true });
+  return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true, isKept: action === "uninstall", id: state.id });
 }
 
 /** The button of a skill, and what it says while and after it works. */
@@ -66,7 +71,7 @@ export function Action({ skill, isFull = false }) {
       setPhase({ error: problem(error) });
     }
   };
-  const start = () => (action === "install" ? run() : setPhase({ isAsking: true }));
+  const start = () => (WARNINGS[action] ? setPhase({ isAsking: true }) : run());
   const [word, working] = WORDS[action];
   return html`<div class="action">
     <button class=${action === "install" && isFull ? "primary" : "quiet"} disabled=${phase.isWorking} aria-busy=${phase.isWorking}
@@ -78,7 +83,7 @@ export function Action({ skill, isFull = false }) {
 }
 
 const WARNINGS = {
-  uninstall: "Its folder is removed from the skills directory, with everything in it.",
+  uninstall: "Its folder leaves the skills directory, with everything in it. It can be brought back for a month.",
   delete: "It is removed from the registry for everybody, with all its versions.",
 };
 

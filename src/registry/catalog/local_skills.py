@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Container, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,14 @@ from registry.catalog.folder_fields import (
     skill_of_folder,
 )
 from registry.catalog.folder_state import is_where_it_was, scan_fingerprint
-from registry.catalog.installs import current_install, delete_install, find_install, with_install
+from registry.catalog.installs import (
+    InstallRecord,
+    current_install,
+    delete_install,
+    find_install,
+    put_install,
+    with_install,
+)
 from registry.catalog.new_skills import NewSkills
 from registry.catalog.skill_backend import SkillFile, opened_file
 from registry.catalog.skill_changes import checked_fields, refuse_existing, refuse_taken, with_fields
@@ -57,6 +64,7 @@ from registry.skill_folder import (
     suggest_id,
     update_skill_file,
 )
+from registry.skill_folder.bin import BinEntry, SkillBin
 from registry.skill_folder.tree import SKILL_FILE
 
 _OWN_FILE = "is always the SKILL.md of the skill's own folder: omit this field"
@@ -74,11 +82,19 @@ class LocalSkills:
 
     The folder changes inside of the catalog's transaction, so that only one writer of all processes is active. The next
     scan repairs an incomplete change, because the folder is authoritative. New folders are written in `staging` first,
-    if they can move from there (`staging_place`).
+    if they can move from there (`staging_place`). Folders that are deleted move to the bin, if there is one.
     """
 
-    def __init__(self, root: Path, catalog: Catalog, inspector: Inspector, staging: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        catalog: Catalog,
+        inspector: Inspector,
+        staging: Path | None = None,
+        bin_: SkillBin | None = None,
+    ) -> None:
         self.root = root
+        self.bin = bin_
         self._staging_beside = staging
         self._catalog = catalog
         self._inspector = inspector
@@ -180,12 +196,55 @@ class LocalSkills:
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             stored = self._catalog.get_for_update(transaction, skill_id, conditions)
             try:
-                undo.enter_context(removing_skill_folder(self.root, self._folder(stored)))
+                undo.enter_context(self._removing(transaction, stored))
             except FileNotFoundError:
                 pass  # the folder was removed by hand: delete the skill too
             except ValueError as error:
                 raise conflict(str(error)) from None
             self._catalog.delete(transaction, stored.key)
+
+    def _removing(self, transaction: Transaction, stored: StoredSkill) -> AbstractContextManager[None]:
+        folder = self._folder(stored)
+        if self.bin is None:
+            return removing_skill_folder(self.root, folder)
+        path = folder.relative_to(self.root).as_posix()
+        install = find_install(transaction, path)
+        entry = BinEntry(
+            id=stored.skill.id,
+            folder=path,
+            enabled=stored.skill.enabled,
+            install=msgspec.Raw(msgspec.json.encode(install)),
+        )
+        return self.bin.removing(self.root, entry)
+
+    def restore(self, skill_id: str) -> BinEntry:
+        """Put the skill that was deleted last under this id back into its folder, with its origin.
+
+        Return its entry in the bin, which is gone then. Raises SKILL_NOT_FOUND if the bin has none, CONFLICT if the id
+        or the folder is taken.
+        """
+        with ExitStack() as undo, self._catalog.database.write() as transaction:
+            refuse_existing(transaction, skill_id)
+            try:
+                entry = undo.enter_context(self._restoring(skill_id))
+            except LookupError:
+                hint = "It is not in the bin, which keeps what was uninstalled for some days"
+                raise skill_not_found(skill_id, hint=hint) from None
+            except FileExistsError as error:
+                raise conflict(f"Skill '{skill_id}' cannot be restored: {error}") from None
+            folder = self.root / entry.folder
+            self.record_folder(transaction, folder, skill_id=skill_id)
+            if install := msgspec.json.decode(entry.install, type=InstallRecord | None):
+                put_install(transaction, entry.folder, install)
+            stored = self._catalog.get_for_update(transaction, skill_id)
+            skill = msgspec.structs.replace(stored.skill, enabled=entry.enabled)
+            self._save(transaction, folder, skill, stored.fingerprint)
+            return entry
+
+    def _restoring(self, skill_id: str) -> AbstractContextManager[BinEntry]:
+        if self.bin is None:
+            raise LookupError(skill_id)
+        return self.bin.restoring(self.root, skill_id)
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return a skill's files with printable names. Raises SKILL_NOT_FOUND, NOT_FOUND."""

@@ -131,6 +131,14 @@ class CommandBackend(Protocol):
         """Remove a skill, with `cascade` also those that need it; `removed` has the ids, its own last."""
         ...
 
+    def restore(self, skill_id: str) -> Data:
+        """Undo the removal of a skill, and return the skill."""
+        ...
+
+    def bin(self) -> list[Data]:
+        """Return the removed skills that can be restored, what was removed last first."""
+        ...
+
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
         """Upgrade one skill or all. The backend reports progress if it can."""
         ...

@@ -1,6 +1,6 @@
 """`skill-registry install` and `uninstall`: change the skills in the skills directory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -21,7 +21,16 @@ from registry.cli.installing.rows import (
     placed,
     rows_shown,
 )
-from registry.cli.installing.steps import NEEDED, Row, Step, in_registry, installing, note_unrecorded, recorded
+from registry.cli.installing.steps import (
+    NEEDED,
+    Row,
+    Step,
+    in_registry,
+    installing,
+    note_unrecorded,
+    recorded,
+    restoring,
+)
 from registry.cli.search.last_search import report_install
 from registry.cli.user_registries import Registries, registries_of
 from registry.config.settings import Settings
@@ -109,16 +118,31 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
 
 
 @click.command()
-@click.argument("skill_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_installed)
+@click.argument("skill_ids", metavar="[ID]...", nargs=-1, shell_complete=complete_installed)
 @click.option("--cascade", is_flag=True, help="Remove the skills that need them too.")
+@click.option("--undo", is_flag=True, help="Bring skills back; without ID, show which ones can be.")
 @installing_options
-def uninstall(skill_ids: tuple[str, ...], cascade: bool, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Remove skills. This deletes their folders and their entries in the project's manifest and lock.
+def uninstall(
+    skill_ids: tuple[str, ...], cascade: bool, undo: bool, as_json: bool, server: str | None, **flags: Any
+) -> None:
+    """Remove skills, or bring them back.
 
-    A skill that an installed one needs stays, unless that one is removed with it, as --cascade does.
+    This removes their folders, and their entries in the project's manifest and lock. A skill that an installed one
+    needs stays, unless that one is removed with it, as --cascade does.
 
     Copies and links in the folders of agents go too, unless they were changed there.
+
+    What was removed is kept for limits.bin_days, which is a month, and --undo brings it back: the folder as it was,
+    its origin and its entries. The copies of agents are made again.
     """
+    if undo and cascade:
+        command.stop("--undo takes no --cascade", command.WRONG_USAGE)
+    if undo and not skill_ids:
+        entries = command.with_backend(flags, server, lambda backend: backend.bin())
+        console.show({"bin": entries}, _bin_shown, as_json=as_json)
+        return
+    if not skill_ids:
+        command.stop("give the ID of a skill", command.WRONG_USAGE)
 
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
@@ -131,11 +155,22 @@ def uninstall(skill_ids: tuple[str, ...], cascade: bool, as_json: bool, server: 
 
         return skill_id, remove
 
-    work = AgentWork.begin(command.load(dict(flags)), is_global=flags["is_global"]) if server is None else None
-    rows = _run([step(skill_id) for skill_id in skill_ids], flags, server, "Removing", (), as_json=as_json)
+    settings = command.load(dict(flags))
+    work = AgentWork.begin(settings, is_global=flags["is_global"]) if server is None else None
+    steps = [restoring(skill_id) if undo else step(skill_id) for skill_id in skill_ids]
+    rows = _run(steps, flags, server, "Restoring" if undo else "Removing", (), as_json=as_json)
     if work is not None:
         work.finish(rows)
+    removed = [row["id"] for row in rows if row["outcome"] == "removed"]
+    if removed and server is None and settings.limits.bin_days:
+        undoing = f"'skill-registry uninstall --undo {' '.join(removed)}' brings it back"
+        console.note(f"kept for {settings.limits.bin_days} days: {undoing}")
     exit_if_failed(rows)
+
+
+def _bin_shown(answer: console.Data) -> Iterator[console.Part]:
+    rows = ((row["id"], row["removed_at"][:10], row["kept_until"][:10]) for row in answer["bin"])
+    yield console.table(("Skill", "Removed", "Kept until"), rows)
 
 
 _NOTHING: Row = {"id": None, "outcome": None, "reason": None, "resolved_version": None}

@@ -34,7 +34,7 @@ from registry.services.schemas import SearchBody
 from registry.services.search import search_skills
 from registry.services.skill_batches import Line, create_skills
 from registry.services.skill_files import text_of_version
-from registry.services.skills import create_skill, read_skill, uninstall_skill
+from registry.services.skills import create_skill, list_bin, read_skill, restore_skill, uninstall_skill
 from registry.services.status import service_status
 from registry.skill_folder import remove_leftovers
 from registry.sources.access import NO_ACCESS, RegistryAccess
@@ -155,6 +155,16 @@ class LocalBackend:
             "id": skill_id,
             "removed": self._result(lambda: uninstall_skill(self.services, skill_id, cascade=cascade)),
         }
+
+    def restore(self, skill_id: str) -> Data:
+        """Undo the removal of a skill, and return the skill."""
+        restored: Data = self._result(lambda: restore_skill(self.services, skill_id, None))
+        return restored
+
+    def bin(self) -> list[Data]:
+        """Return the removed skills that can be restored, what was removed last first."""
+        entries: list[Data] = self._result(lambda: list_bin(self.services))
+        return entries
 
     def upgrade(self, body: UpgradeBody, progress: Progress) -> Data:
         """Upgrade one skill or all."""

@@ -37,7 +37,7 @@ _VISIBLE = lazy_commands(
             ("install", "install", "Install skills."),
             ("installing.upgrade", "outdated", "List the installed skills that have a newer version."),
             ("installing.upgrade", "upgrade", "Update one skill or all from where they came from."),
-            ("install", "uninstall", "Remove skills."),
+            ("install", "uninstall", "Remove skills, or bring them back."),
             ("project", "lock", "Write skills.lock, which names the installed skills."),
             ("project", "verify", "Check the installed skills against skills.lock, offline."),
             ("checking.audit", "audit", "Ask registries what of skills.lock they have withdrawn."),

@@ -131,6 +131,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.data_dir / "staged"
 
     @property
+    def bin_dir(self) -> Path:
+        """The folder that keeps uninstalled skills for `limits.bin_days`."""
+        return self.data_dir / "bin"
+
+    @property
     def database_path(self) -> Path | None:
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE

@@ -140,14 +140,25 @@ class ManifestFile:
         except (RegistryError, OSError) as error:
             _log.warning("the manifest keeps former ids of skills: %s", error)
 
-    def discard(self, names: Sequence[str]) -> None:
-        """Remove the dependency with the first of these ids that exists, if any. A failure is logged."""
+    def discard(self, names: Sequence[str]) -> tuple[str, Dependency] | None:
+        """Remove the dependency with the first of these ids that exists, and return both. A failure is logged."""
         try:
             manifest = self.read()
             if manifest is not None and (name := manifest.name_of(names)):
                 self.remove(name)
+                return name, manifest.dependencies[name]
         except (RegistryError, OSError) as error:
             _log.warning("cannot remove skill %s from the manifest: %s", names[0], error)
+        return None
+
+    def put_back(self, name: str, dependency: Dependency) -> None:
+        """Add a dependency as it was, unless the file is gone or names it. Raises OSError."""
+
+        def edit(text: str, manifest: Manifest) -> str:
+            return text if name in manifest.dependencies else put_dependency(text, name, dependency, self.path.name)
+
+        if self.path.exists():
+            self._edit(edit)
 
     def _portable(self, sent: dict[str, Any]) -> dict[str, Any]:
         origin = sent.get("origin")

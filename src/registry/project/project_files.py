@@ -143,11 +143,27 @@ class ProjectFiles:
             _log.warning("cannot write version %s of skill %s to the manifest: %s", version, skill_id, error)
         self.update_lock(*along, skill_id)
 
-    def record_removal(self, skill_id: str, names: Sequence[str]) -> None:
-        """Remove a skill, which had these `names_of`, from both files. A failure is logged."""
-        if self._is_enabled:
-            self._manifest.discard(names)
-            self.update_lock(skill_id)
+    def record_removal(self, skill_id: str, names: Sequence[str]) -> tuple[str, Dependency] | None:
+        """Remove a skill, which had these `names_of`, from both files. A failure is logged.
+
+        Return the name and the entry that the manifest had of it, if any.
+        """
+        if not self._is_enabled:
+            return None
+        removed = self._manifest.discard(names)
+        self.update_lock(skill_id)
+        return removed
+
+    def record_return(self, skill_id: str, named: tuple[str, Dependency] | None) -> None:
+        """Put a skill into both files again, `named` as `record_removal` has returned it. A failure is logged."""
+        if not self._is_enabled:
+            return
+        try:
+            if named is not None:
+                self._manifest.put_back(*named)
+        except (RegistryError, OSError) as error:
+            _log.warning("cannot put skill %s back into the manifest: %s", skill_id, error)
+        self.update_lock(skill_id)
 
     def update_lock(self, *skill_ids: str) -> list[str]:
         """Update the lock entries of these skills to their installed state; return the failures as texts.

@@ -49,6 +49,7 @@ from registry.services.schemas import State
 from registry.services.skill_backends import SkillBackends
 from registry.services.skill_files import SkillFiles
 from registry.services.usage import Usage
+from registry.skill_folder.bin import SkillBin
 from registry.sources.access import NO_ACCESS, RegistryAccess
 from registry.sources.service import Sources
 from registry.transparency.log import LogEntry, TransparencyLog
@@ -91,8 +92,10 @@ class Services:
         self.catalog = Catalog(self.database, clock)
         self._inspector = Inspector(settings.limits, patience=settings.limits.scan_seconds)
         self._background_inspector = Inspector(settings.limits)
-        self.local = LocalSkills(settings.skills_dir.resolve(), self.catalog, self._inspector, settings.staging_dir)
-        self.records = RecordSkills(settings.skills_dir.resolve(), self.catalog, self._inspector)
+        self.bin = SkillBin(settings.bin_dir, settings.limits.bin_days, clock)
+        root, stages = settings.skills_dir.resolve(), settings.staging_dir
+        self.local = LocalSkills(root, self.catalog, self._inspector, stages, self.bin)
+        self.records = RecordSkills(root, self.catalog, self._inspector)
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound_client(settings.outbound), clock)
         log = TransparencyLog(self.database, clock)
         self.published = PublishedVersions(self.database, self.catalog, log, self._tell_withdrawal)
@@ -254,7 +257,8 @@ class Services:
         return self.scanner.reconcile() if self.database.lead() else None
 
     def _take_up(self) -> None:
-        """Start the leader's work: scan and watch the skills directory, embed, refresh sources."""
+        """Start the leader's work: scan and watch the skills directory, embed, refresh sources; empty the bin."""
+        self.bin.empty()
         report = self.scanner.reconcile_quietly()
         if report is not None:
             _log.info("skills directory: %s", report.summary())

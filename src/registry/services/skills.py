@@ -4,6 +4,7 @@ Each is implemented here once. Routes, commands and protocol adapters translate 
 commit by the database's change hooks, so a change is searchable when these functions return.
 """
 
+import datetime
 from collections.abc import Collection, Iterable
 from functools import partial
 
@@ -15,7 +16,7 @@ from registry.catalog.dependents import installed_dependents
 from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
 from registry.domain.findings import SkillFindings
-from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion
+from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion, timestamp
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.domain.withdrawals import Withdrawn
@@ -23,6 +24,7 @@ from registry.errors import FieldError, RegistryError, conflict, forbidden, skil
 from registry.install.order import InstallOrder
 from registry.install.request import install_order
 from registry.install.schemas import SkillRequest
+from registry.project.manifest import Dependency
 from registry.publish.lookalikes import refuse_lookalikes
 from registry.publish.published_version import changes_of
 from registry.services.container import Services
@@ -192,18 +194,51 @@ def uninstall_skill(
         names = services.project.names_of(one)
         conditions = Conditions(etags if one == skill_id else None, caller)
         services.skill_backends.of(one).delete(one, conditions)
-        services.project.record_removal(one, names)
+        if named := services.project.record_removal(one, names):
+            services.bin.note_manifest(one, named[0], msgspec.json.encode(named[1]))
     return [*others, skill_id]
 
 
-def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> None:
-    """Undo the deletion of a published skill: unyank its versions. `caller` is None in the local profile.
+def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> Skill:
+    """Undo the deletion of a skill, and return it.
 
-    Raises SKILL_NOT_FOUND, FORBIDDEN, and CONFLICT for a skill that is not deleted and where nothing is kept.
+    A published one gets its versions back, which are unyanked. A folder comes back from the bin, with its entries in
+    the manifest and the lock file. `caller` is None in the local profile. Raises SKILL_NOT_FOUND also where nothing is
+    kept, FORBIDDEN, and CONFLICT for a skill that is not deleted.
     """
-    if caller is None or not services.is_published(skill_id):
-        raise conflict("Only published skills are kept when they are deleted: this one cannot be restored")
-    services.publishing.restore(caller, skill_id)
+    if caller is not None and services.is_published(skill_id):
+        services.publishing.restore(caller, skill_id)
+    else:
+        entry = services.local.restore(skill_id)
+        named = entry.manifest_name and (
+            entry.manifest_name,
+            msgspec.json.decode(entry.manifest_entry, type=Dependency),
+        )
+        services.project.record_return(skill_id, named or None)
+    return read_skill(services, skill_id)
+
+
+class BinnedSkill(msgspec.Struct, kw_only=True):
+    """A skill in the bin. `size` is that of its files in bytes, and `kept_until` is when it is deleted for good."""
+
+    id: str
+    removed_at: str
+    kept_until: str
+    size: int
+
+
+def list_bin(services: Services) -> list[BinnedSkill]:
+    """Return the uninstalled skills that can be restored, what was removed last first."""
+    days = datetime.timedelta(days=services.bin.days)
+    return [
+        BinnedSkill(
+            id=entry.id,
+            removed_at=entry.removed_at,
+            kept_until=timestamp(datetime.datetime.fromisoformat(entry.removed_at) + days),
+            size=entry.size,
+        )
+        for entry in services.bin.entries()
+    ]
 
 
 def restore_version(services: Services, skill_id: str, version: str, caller: Principal | None) -> None:

@@ -67,3 +67,36 @@ def restore_replaced(root: Path) -> None:
         folder = old.with_name(old.name.removeprefix(REPLACED_PREFIX))
         if not os.path.lexists(folder):
             old.rename(folder)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder, or a link to one, durably to a new place; what is no file, folder or link is left out.
+
+    Raises OSError; the copy is then removed.
+    """
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+    else:
+        try:
+            shutil.copytree(source, target, symlinks=True, ignore=_special_files, copy_function=_copy_file)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        for parent, _, _ in os.walk(target):
+            sync_folder(Path(parent))
+    sync_folder(target.parent)
+
+
+def _special_files(folder: str, names: list[str]) -> list[str]:
+    paths = {name: Path(folder, name) for name in names}
+    return [name for name, path in paths.items() if not (path.is_symlink() or path.is_dir() or path.is_file())]
+
+
+def _copy_file(source: str, target: str) -> str:
+    shutil.copy2(source, target, follow_symlinks=False)
+    descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return target

@@ -1,5 +1,6 @@
 """Creates, changes and removes skill folders atomically: a crash leaves the old state or the new one."""
 
+import errno
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from registry.parsing.frontmatter_edit import patch, render, with_body
 from registry.parsing.text_encoding import encoding_of, with_line_feeds
 from registry.parsing.yaml_text import Value
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, replace_file, sync_folder, temporary_path, write_new
-from registry.skill_folder.placing import restore_replaced
+from registry.skill_folder.placing import copy_folder, restore_replaced
 from registry.skill_folder.reading import UnreadableSkill
 from registry.skill_folder.tree import SKILL_FILE, find_skill_file, find_skill_folders
 
@@ -148,25 +149,40 @@ def remove_skill_folder(root: Path, folder: Path) -> None:
 
 
 @contextmanager
-def removing_skill_folder(root: Path, folder: Path) -> Iterator[None]:
+def removing_skill_folder(root: Path, folder: Path, keep: Path | None = None) -> Iterator[None]:
     """Remove a skill's folder, for a link in `root` only the link; restore it if the block fails.
 
-    Raises ValueError if the folder is outside of `root`, FileNotFoundError, OSError.
+    It moves to `keep`, also in another file system; without `keep` it is deleted. Raises ValueError if the folder is
+    outside of `root`, FileNotFoundError, OSError.
     """
     is_link = folder.is_symlink() and folder.parent == root
     source = folder if is_link else _removable(root, folder)
-    trash = temporary_path(root, "trash-")
-    source.rename(trash)
+    trash = keep or temporary_path(root, "trash-")
+    try:
+        source.rename(trash)
+    except OSError as error:
+        if keep is None or error.errno != errno.EXDEV:
+            raise
+        copy_folder(source, keep)
+        trash = temporary_path(root, "trash-")
+        source.rename(trash)
     sync_folder(source.parent)
     try:
         yield
     except BaseException:
         trash.rename(source)
+        if keep is not None and trash != keep:
+            _remove(keep)
         raise
-    if is_link:
-        trash.unlink()
+    if trash != keep:
+        _remove(trash)  # `remove_leftovers` removes the rest
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink():
+        path.unlink()
     else:
-        shutil.rmtree(trash, ignore_errors=True)  # `remove_leftovers` removes the rest
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _removable(root: Path, folder: Path) -> Path:

@@ -52,6 +52,17 @@ def in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:
     return RegistryOrigin(url=url, skill=origin.skill, version=origin.version)
 
 
+def restoring(skill_id: str) -> Step:
+    """Return the step that undoes the removal of a skill."""
+
+    def act(backend: CommandBackend) -> Row:
+        skill = backend.restore(skill_id)
+        warn_of_risk(skill)
+        return {**_of_skill(skill), "outcome": "restored"}
+
+    return skill_id, act
+
+
 def installing(body: SkillRequest, default: str | None = None) -> Act:
     """Return the step that installs a skill, from the registry at `default` if no source lists it."""
 

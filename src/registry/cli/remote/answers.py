@@ -57,6 +57,14 @@ class Card(Struct):
     findings: str | None
 
 
+class BinnedSkill(Struct):
+    """A removed skill that can be restored."""
+
+    id: str
+    removed_at: Moment
+    kept_until: Moment
+
+
 class Skill(Struct):
     """A skill in full."""
 

@@ -153,6 +153,16 @@ class RemoteBackend:
         answer: Data = {"removed": [skill_id], **self._call(dict, "DELETE", path)}
         return answer
 
+    def restore(self, skill_id: str) -> Data:
+        """Undo the removal of a skill, and return the skill."""
+        skill: Data = self._call(answers.Skill, "POST", f"{_path_of(skill_id)}/restore")
+        return skill
+
+    def bin(self) -> list[Data]:
+        """Return the removed skills that can be restored, what was removed last first."""
+        entries: list[Data] = self._call(list[answers.BinnedSkill], "GET", "/bin")
+        return entries
+
     def upgrade(self, body: "UpgradeBody", progress: Progress) -> Data:
         """Upgrade one skill or all. A server does not report progress."""
         answer: Data = self._call(answers.Upgrades, "POST", "/skills/upgrade", msgspec.to_builtins(body), long=True)

@@ -200,6 +200,28 @@ async def delete_skill(
 
 
 @post(
+    each("/skills/{id}/restore"),
+    status_code=200,
+    tags=["skills"],
+    responses=ERRORS,
+    role="manager",
+    operations=("yank",),
+    fails={409},
+)
+async def restore_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Skill]:
+    """Undo the deletion of a skill: of a published one, or of a folder that the bin still has."""
+    one, caller = skill_id(request), request_state(request.scope).principal
+    return Ok(await ORDINARY_POOL.run(skills.restore_skill, services, one, caller))
+
+
+@get("/bin", tags=["skills"], responses=ERRORS, role="manager")
+@ORDINARY_POOL.handler
+def list_bin(services: ReadyServices) -> Ok[list[skills.BinnedSkill]]:
+    """List the uninstalled skills that can be restored, what was removed last first."""
+    return Ok(skills.list_bin(services))
+
+
+@post(
     "/skills/upgrade",
     status_code=200,
     tags=["skills"],
@@ -214,5 +236,5 @@ def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[U
     return Ok(services.upgrader.run(data))
 
 
-SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]
+SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill, restore_skill, list_bin]
 INSTALLS = [get_install, cancel_install]
