@@ -152,6 +152,11 @@ class Jobs:
         )
         return _job(rows[0]) if rows else None
 
+    def bytes_of(self, reader: Reader, scope: str) -> int:
+        """Return the size of the packages of a scope whose jobs are live."""
+        sql = f"select coalesce(sum(size), 0) from publish_jobs where {_LIVE} and skill_id > ? and skill_id < ?"
+        return int(reader.read(sql, (f"{scope}/", f"{scope}0"))[0][0])
+
     def add(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> None:
         """Insert a new job."""
         transaction.touched.append(f"{job.skill_id}@{job.version}")

@@ -103,7 +103,8 @@ class Publishing:
         self._folder = settings.data_dir / FOLDER
         spool = package_spool(settings, database)
         self.reviews = Reviews(self.jobs, spool)
-        self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock)
+        quota = settings.publish.scope_bytes
+        self._submitter = Submitter(spool, catalog, self.jobs, self.published, limits, catalog.clock, quota)
         self.checker = PackageChecker(self._submitter, self.jobs, published, settings.limits, self._folder)
         self._worker = PublishWorker(
             self.jobs,

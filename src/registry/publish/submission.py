@@ -67,7 +67,10 @@ class UploadReceiver:
 
 
 class Submitter:
-    """Creates jobs for uploads and stores their packages in `spool`."""
+    """Creates jobs for uploads and stores their packages in `spool`.
+
+    `scope_bytes` is the size of all packages that one scope may publish, 0 for no limit.
+    """
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Submitter:
         published: PublishedVersions,
         limits: PackageLimits,
         clock: Clock,
+        scope_bytes: int = 0,
     ) -> None:
         self._spool = spool
         self._catalog = catalog
@@ -84,6 +88,7 @@ class Submitter:
         self._published = published
         self._limits = limits
         self._clock = clock
+        self._scope_bytes = scope_bytes
 
     def submit(
         self,
@@ -95,7 +100,8 @@ class Submitter:
         """Create a job for an upload, or return the live job with the same bytes from the same caller.
 
         Raises VALIDATION_ERROR for a package of another skill or version than `expected`, invalid records or metadata,
-        FORBIDDEN for another scope, CONFLICT for a version that was published before or has a live job.
+        FORBIDDEN for another scope or one whose packages are too large together, CONFLICT for a version that was
+        published before or has a live job.
         """
         job = self._job(upload, caller, expected)
         try:
@@ -170,6 +176,13 @@ class Submitter:
         stored = self._catalog.find(reader, job.skill_id)
         if stored and not reader.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
             raise conflict(f"Skill '{job.skill_id}' already exists and was not published")
+        if self._scope_bytes:
+            used = self._published.bytes_of(reader, job.scope) + self._jobs.bytes_of(reader, job.scope)
+            if used + job.size > self._scope_bytes:
+                raise forbidden(
+                    f"The packages of the scope '{job.scope}' take {used:,} of {self._scope_bytes:,} bytes, and this "
+                    f"one has {job.size:,}: an administrator may raise publish.scope_bytes"
+                )
 
 
 def _scope(metadata: Peek, caller: Principal) -> str:
