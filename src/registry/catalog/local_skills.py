@@ -33,7 +33,7 @@ from registry.catalog.store import Catalog, StoredSkill
 from registry.db import Transaction
 from registry.domain.file_names import printable_name
 from registry.domain.findings import SkillFindings
-from registry.domain.models import RESERVED_IDS, NewSkill, Skill
+from registry.domain.models import RESERVED_IDS, NewSkill, Skill, now
 from registry.errors import (
     FieldError,
     RegistryError,
@@ -58,7 +58,6 @@ from registry.skill_folder import (
     qualified_ids,
     read_skill_folder,
     remove_staged,
-    removing_skill_folder,
     restoring_skill_file,
     staging_place,
     suggest_id,
@@ -82,7 +81,7 @@ class LocalSkills:
 
     The folder changes inside of the catalog's transaction, so that only one writer of all processes is active. The next
     scan repairs an incomplete change, because the folder is authoritative. New folders are written in `staging` first,
-    if they can move from there (`staging_place`). Folders that are deleted move to the bin, if there is one.
+    if they can move from there (`staging_place`). Folders that are deleted move to the bin; without one they are gone.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class LocalSkills:
         bin_: SkillBin | None = None,
     ) -> None:
         self.root = root
-        self.bin = bin_
+        self.bin = bin_ or SkillBin(root, 0, now)
         self._staging_beside = staging
         self._catalog = catalog
         self._inspector = inspector
@@ -205,8 +204,6 @@ class LocalSkills:
 
     def _removing(self, transaction: Transaction, stored: StoredSkill) -> AbstractContextManager[None]:
         folder = self._folder(stored)
-        if self.bin is None:
-            return removing_skill_folder(self.root, folder)
         path = folder.relative_to(self.root).as_posix()
         install = find_install(transaction, path)
         entry = BinEntry(
@@ -226,7 +223,7 @@ class LocalSkills:
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             refuse_existing(transaction, skill_id)
             try:
-                entry = undo.enter_context(self._restoring(skill_id))
+                entry = undo.enter_context(self.bin.restoring(self.root, skill_id))
             except LookupError:
                 hint = "It is not in the bin, which keeps what was uninstalled for some days"
                 raise skill_not_found(skill_id, hint=hint) from None
@@ -240,11 +237,6 @@ class LocalSkills:
             skill = msgspec.structs.replace(stored.skill, enabled=entry.enabled)
             self._save(transaction, folder, skill, stored.fingerprint)
             return entry
-
-    def _restoring(self, skill_id: str) -> AbstractContextManager[BinEntry]:
-        if self.bin is None:
-            raise LookupError(skill_id)
-        return self.bin.restoring(self.root, skill_id)
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return a skill's files with printable names. Raises SKILL_NOT_FOUND, NOT_FOUND."""

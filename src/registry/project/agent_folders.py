@@ -1,19 +1,20 @@
 """The folders of agents, which get copies of the installed skills or links to them.
 
 The skills directory stays the place of the installation. What is in the folder of an agent belongs to the installation
-if it is a link to the skills directory, or has the same files. Anything else is the user's, and is left alone. So no
-record is needed that could be wrong.
+if it is a link to the skills directory, or has the files that are there or that a command has put there
+(`placed_copies`). Anything else is the user's, and is left alone.
 """
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from registry.domain.agents import AGENTS, Agent
 from registry.domain.file_names import printable_name
 from registry.project.lock_file import LockedSkill
+from registry.project.placed_copies import PlacedCopies
 from registry.project.verify import Difference
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, only_writer, sync_tree, temporary_path
 from registry.skill_folder import has_digest, list_files, tree_digest
@@ -40,12 +41,14 @@ class Places(NamedTuple):
         project: The folder of the project; None for what a user has installed for all projects.
         home: The home folder.
         environment: The variables that move the folders of agents.
+        record: The file that records the copies.
     """
 
     skills_dir: Path
     project: Path | None
     home: Path
     environment: Mapping[str, str]
+    record: Path
 
     def folders(self, agents: Sequence[Agent] = AGENTS) -> list[AgentFolder]:
         """Return the folders of agents, each once, without the skills directory itself."""
@@ -68,75 +71,131 @@ class Places(NamedTuple):
         return f"{folder.shown} is a link out of the project: replace it with a folder"
 
 
+class _Held(NamedTuple):
+    """A copy of a skill, or a link to it, in the folder of an agent. A link has no digest."""
+
+    folder: AgentFolder
+    name: str
+    digest: str | None
+
+    @property
+    def place(self) -> Path:
+        return self.folder.path / self.name
+
+
 class AgentCopies:
     """The copies and links of installed skills in the folders of agents, as they were when this was made."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._digests: dict[str, str] = {}
-        self._own: list[tuple[AgentFolder, str]] = []
-        for folder in places.folders():
-            for name in _names(folder.path) if places.problem(folder) is None else ():
-                skill = places.skills_dir / name
-                if (skill / "SKILL.md").is_file() and self._is_own(folder.path / name, skill):
-                    self._own.append((folder, name))
-
-    def _is_own(self, place: Path, skill: Path) -> bool:
-        if place.is_symlink():
-            return _is_same(place, skill)
-        if skill.name not in self._digests:
-            self._digests[skill.name] = tree_digest(skill)
-        return has_digest(place, self._digests[skill.name])
+        self._record = PlacedCopies(places.record)
+        placed = self._record.read()
+        folders = [folder for folder in places.folders() if places.problem(folder) is None]
+        present: dict[str, str] = {}
+        self._own: list[_Held] = []
+        self._left: list[_Held] = []
+        for folder in folders:
+            for name in _names(folder.path):
+                known, skill = placed.get(str(folder.path / name), ()), places.skills_dir / name
+                if not (skill / "SKILL.md").is_file():
+                    self._left += _own(folder, name, skill, known)
+                    continue
+                if name not in present:
+                    present[name] = tree_digest(skill)
+                self._own += _own(folder, name, skill, [present[name], *known])
 
     def holders(self, name: str) -> list[str]:
         """Return the folders that had a skill of the skills directory."""
-        return [folder.shown for folder, held in self._own if held == name]
+        return [held.folder.shown for held in self._own if held.name == name]
 
     def follow(self) -> Iterator[str]:
         """Bring the copies to the present state of the skills directory: upgraded skills, and removed ones.
 
-        Yield a line for each that could not be changed.
+        Yield a line for each that could not be changed, and for those whose skill was not there before the command:
+        who has removed it is not known, and the skills directory may be another one.
         """
-        for folder, name in self._own:
-            place, skill = folder.path / name, self._places.skills_dir / name
+        for held in self._left:
+            if not os.path.lexists(self._places.skills_dir / held.name):
+                yield f"{held.folder.shown}/{held.name} is a copy of a skill that is no longer installed: delete it"
+        gone = [held for held in self._own if not os.path.lexists(self._places.skills_dir / held.name)]
+        for held in gone:
             try:
-                if not os.path.lexists(skill):
-                    _remove(place)
-                elif not place.is_symlink() and not has_digest(skill, self._digests[name]):
-                    _put(skill, folder.path, is_link=False)
+                _remove(held.place)
             except OSError as error:
-                yield f"{folder.shown}/{name} could not be changed: {error.strerror}"
+                yield f"{held.folder.shown}/{held.name} could not be changed: {error.strerror}"
+        yield from self._recorded(lambda: self._record.settle({held.place: None for held in gone if held.digest}))
+        stale = [
+            (self._places.skills_dir / held.name, held.folder)
+            for held in self._own
+            if held not in gone and held.digest and not has_digest(self._places.skills_dir / held.name, held.digest)
+        ]
+        yield from self._put(stale, links=False)
 
     def place(self, names: Collection[str], agents: Sequence[Agent], *, links: bool) -> Iterator[str]:
         """Put skills of the skills directory into the folders of agents, as links or copies.
 
         Yield a line for each that could not be put there. Another skill of the same name stays.
         """
+        copied: list[tuple[Path, AgentFolder]] = []
+        linked: list[tuple[Path, AgentFolder]] = []
         for folder in self._places.folders(agents):
             if (problem := self._places.problem(folder)) is not None:
                 yield problem
                 continue
             for name in names:
+                skill = self._places.skills_dir / name
+                is_link = links or skill.is_symlink()  # a folder that is used in place is one for agents too
                 try:
-                    if self._placed(self._places.skills_dir / name, folder, links=links) == "kept":
-                        yield f"{folder.shown}/{name} is another skill, or was changed there: it is left as it is"
+                    outcome = _outcome(skill, folder.path / name, is_link=is_link)
                 except OSError as error:
-                    yield f"{folder.shown}/{name} could not be written: {error.strerror}"
+                    yield f"{folder.shown}/{name} could not be read: {error.strerror}"
+                    continue
+                if outcome == "kept":
+                    yield f"{folder.shown}/{name} is another skill, or was changed there: it is left as it is"
+                elif outcome == "placed":
+                    (linked if is_link else copied).append((skill, folder))
+        yield from self._put(linked, links=True)
+        yield from self._put(copied, links=False)
 
-    def _placed(self, skill: Path, folder: AgentFolder, *, links: bool) -> Outcome:
-        links = links or skill.is_symlink()  # a folder that is used in place is one for agents too
-        place = folder.path / skill.name
-        if not skill.is_dir():
+    def _put(self, wanted: Sequence[tuple[Path, AgentFolder]], *, links: bool) -> Iterator[str]:
+        """Put skills into folders, each in place of what is there; yield a line for each that could not be."""
+        copies = {} if links else {folder.path / skill.name: tree_digest(skill) for skill, folder in wanted}
+        yield from self._recorded(lambda: self._record.expect(copies))
+        for skill, folder in wanted:
+            try:
+                _put(skill, folder.path, is_link=links)
+            except OSError as error:
+                yield f"{folder.shown}/{skill.name} could not be written: {error.strerror}"
+                copies.pop(folder.path / skill.name, None)
+        yield from self._recorded(lambda: self._record.settle(copies))
+
+    def _recorded(self, record: Callable[[], None]) -> Iterator[str]:
+        try:
+            record()
+        except OSError as error:
+            yield f"{self._places.record.name} could not be written: {error.strerror or error}"
+
+
+def _own(folder: AgentFolder, name: str, skill: Path, digests: Iterable[str]) -> list[_Held]:
+    """Return what the folder of an agent has of a skill, if it belongs to the installation."""
+    place = folder.path / name
+    if place.is_symlink():
+        return [_Held(folder, name, None)] if os.path.lexists(skill) and _is_same(place, skill) else []
+    return [_Held(folder, name, digest) for digest in dict.fromkeys(digests) if has_digest(place, digest)][:1]
+
+
+def _outcome(skill: Path, place: Path, *, is_link: bool) -> Outcome:
+    """Return what to do with a place for a skill. Raises OSError."""
+    if not skill.is_dir():
+        return "same"
+    if os.path.lexists(place):
+        if place.is_symlink() and not _is_same(place, skill):
+            return "kept"
+        if not place.is_symlink() and not (place.is_dir() and has_digest(place, tree_digest(skill))):
+            return "kept"
+        if place.is_symlink() is is_link:
             return "same"
-        if os.path.lexists(place):
-            if place.is_symlink() and not _is_same(place, skill):
-                return "kept"
-            if not place.is_symlink() and not (place.is_dir() and has_digest(place, tree_digest(skill))):
-                return "kept"
-            if place.is_symlink() is links:
-                return "same"
-        _put(skill, folder.path, is_link=links)
-        return "placed"
+    return "placed"
 
 
 def agent_differences(

@@ -153,9 +153,12 @@ class Jobs:
         return _job(rows[0]) if rows else None
 
     def bytes_of(self, reader: Reader, scope: str) -> int:
-        """Return the size of the packages of a scope whose jobs are live."""
-        sql = f"select coalesce(sum(size), 0) from publish_jobs where {_LIVE} and skill_id > ? and skill_id < ?"
-        return int(reader.read(sql, (f"{scope}/", f"{scope}0"))[0][0])
+        """Return the size of the packages of a scope: published ones, also withdrawn, and those of live jobs."""
+        of_scope = "skill_id > ? and skill_id < ?"
+        values = (f"{scope}/", f"{scope}0")  # '0' is the character after '/'
+        live = f"select coalesce(sum(size), 0) from publish_jobs where {_LIVE} and {of_scope}"
+        published = f"select coalesce(sum(size), 0) from published where {of_scope}"
+        return sum(int(reader.read(sql, values)[0][0]) for sql in (live, published))
 
     def add(self, transaction: Transaction, job: Job, idempotency_key: str | None) -> None:
         """Insert a new job."""

@@ -78,11 +78,6 @@ class PublishedVersions:
         sql = "select 1 from published where skill_id = ? and version = ?"
         return bool(reader.read(sql, (skill_id, version)))
 
-    def bytes_of(self, reader: Reader, scope: str) -> int:
-        """Return the size of all packages that a scope has published, withdrawn ones too: their files are kept."""
-        sql = "select coalesce(sum(size), 0) from published where skill_id > ? and skill_id < ?"
-        return int(reader.read(sql, (f"{scope}/", f"{scope}0"))[0][0])  # '0' comes after '/'
-
     def summaries(self, skill_id: str) -> list[VersionSummary]:
         """Return what is known of every version of a skill without reading its record, the oldest first."""
         sql = "select version, state, checksum, size, dependencies from published where skill_id = ?"

@@ -177,7 +177,7 @@ class Submitter:
         if stored and not reader.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
             raise conflict(f"Skill '{job.skill_id}' already exists and was not published")
         if self._scope_bytes:
-            used = self._published.bytes_of(reader, job.scope) + self._jobs.bytes_of(reader, job.scope)
+            used = self._jobs.bytes_of(reader, job.scope)
             if used + job.size > self._scope_bytes:
                 raise forbidden(
                     f"The packages of the scope '{job.scope}' take {used:,} of {self._scope_bytes:,} bytes, and this "

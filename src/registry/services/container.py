@@ -92,9 +92,8 @@ class Services:
         self.catalog = Catalog(self.database, clock)
         self._inspector = Inspector(settings.limits, patience=settings.limits.scan_seconds)
         self._background_inspector = Inspector(settings.limits)
-        self.bin = SkillBin(settings.bin_dir, settings.limits.bin_days, clock)
-        root, stages = settings.skills_dir.resolve(), settings.staging_dir
-        self.local = LocalSkills(root, self.catalog, self._inspector, stages, self.bin)
+        root, kept = settings.skills_dir.resolve(), SkillBin.configured(settings, clock)
+        self.local = LocalSkills(root, self.catalog, self._inspector, settings.staging_dir, kept)
         self.records = RecordSkills(root, self.catalog, self._inspector)
         self.webhooks = WebhookSender(self.database, settings.webhooks, outbound_client(settings.outbound), clock)
         log = TransparencyLog(self.database, clock)
@@ -105,9 +104,8 @@ class Services:
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         self.feedback = Feedback(settings, self.database, self.catalog, clock)
-        spaces = ActiveSpace(self.database, settings)
+        spaces, indexes = ActiveSpace(self.database, settings), index_folder(settings.data_dir, worker)
         self._embedder = spaces.embedder
-        indexes = index_folder(settings.data_dir, worker)
         self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
         self.engine, self._close_engine = create_engine(
             settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
@@ -258,7 +256,7 @@ class Services:
 
     def _take_up(self) -> None:
         """Start the leader's work: scan and watch the skills directory, embed, refresh sources; empty the bin."""
-        self.bin.empty()
+        self.local.bin.empty()
         report = self.scanner.reconcile_quietly()
         if report is not None:
             _log.info("skills directory: %s", report.summary())

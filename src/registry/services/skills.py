@@ -195,7 +195,7 @@ def uninstall_skill(
         conditions = Conditions(etags if one == skill_id else None, caller)
         services.skill_backends.of(one).delete(one, conditions)
         if named := services.project.record_removal(one, names):
-            services.bin.note_manifest(one, named[0], msgspec.json.encode(named[1]))
+            services.local.bin.note_manifest(one, named[0], msgspec.json.encode(named[1]))
     return [*others, skill_id]
 
 
@@ -229,7 +229,7 @@ class BinnedSkill(msgspec.Struct, kw_only=True):
 
 def list_bin(services: Services) -> list[BinnedSkill]:
     """Return the uninstalled skills that can be restored, what was removed last first."""
-    days = datetime.timedelta(days=services.bin.days)
+    days = datetime.timedelta(days=services.local.bin.days)
     return [
         BinnedSkill(
             id=entry.id,
@@ -237,7 +237,7 @@ def list_bin(services: Services) -> list[BinnedSkill]:
             kept_until=timestamp(datetime.datetime.fromisoformat(entry.removed_at) + days),
             size=entry.size,
         )
-        for entry in services.bin.entries()
+        for entry in services.local.bin.entries()
     ]
 
 

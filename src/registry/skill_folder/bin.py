@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from registry.config.settings import Settings
 from registry.domain.models import timestamp
 from registry.runtime.atomic_files import replace_file, sync_folder, temporary_path
 from registry.skill_folder.placing import copy_folder, placing_skill_folder
@@ -63,6 +64,11 @@ class SkillBin:
         self.days = days
         self._place = place
         self._clock = clock
+
+    @classmethod
+    def configured(cls, settings: Settings, clock: Callable[[], datetime.datetime]) -> "SkillBin":
+        """Return the bin that the settings describe."""
+        return cls(settings.bin_dir, settings.limits.bin_days, clock)
 
     @contextmanager
     def removing(self, root: Path, entry: BinEntry) -> Iterator[None]:

@@ -1,7 +1,11 @@
 """Skills in the folders of agents: installed, upgraded, removed and verified with the skills directory."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from registry.domain.agents import AGENTS
+from registry.skill_folder import tree_digest
 from support.commands import Done
+from support.killing import Steps
 from support.publishing import Registry, skill_package
 
 
@@ -153,3 +159,41 @@ def test_a_withdrawn_skill_is_named_with_the_folders_of_agents(project: Project,
     registry.http.post("/api/v1/registry/skills/acme/bad/1.0.0/yank", headers=admin).raise_for_status()
     done = project.run("audit")
     assert (done.code, "agents read it from .claude/skills" in " ".join(done.out.split())) == (1, True), done.out
+
+
+def upgrade_killed(project: Project, kill_at: int | None) -> list[str]:
+    """Kill an upgrade after so many of its steps, and return what steps it has taken."""
+    places = {"HOME": str(project.home), "SKILL_REGISTRY_SERVER": project.url}
+    command = [sys.executable, "-m", "registry", "upgrade", "tea", "--version", "1.1.0"]
+    environment = {**os.environ, **places, "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": "127.0.0.1"}
+    with subprocess.Popen(command, cwd=project.folder, env=environment, stdout=subprocess.DEVNULL) as process:
+        with Steps(process, kill_at, pause=1) as followed:
+            process.wait()
+        assert process.returncode in (0, -signal.SIGKILL)  # it may take fewer steps than another time
+    return followed.taken
+
+
+def skills_below(folder: Path) -> dict[str, str]:
+    """Return the digest of each skill in a folder, by its name there."""
+    return {path.name: tree_digest(path) for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def test_a_kill_leaves_whole_skills_and_the_next_command_finishes(project: Project, tmp_path: Path) -> None:
+    project.ok("install", "acme/tea@1.0.0", "acme/ocr", "--agent", "claude")
+    shutil.copytree(project.folder, tmp_path / "before", symlinks=True)
+    former = skills_below(project.folder / "skills")
+    steps = upgrade_killed(project, None)
+    latter = skills_below(project.folder / "skills")
+    assert former["tea"] != latter["tea"]
+    whole = {*former.items(), *latter.items()}
+    first = next(place for place, step in enumerate(steps) if "/skills/" in step)
+    for part in (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95):
+        shutil.rmtree(project.folder)
+        shutil.copytree(tmp_path / "before", project.folder, symlinks=True)
+        upgrade_killed(project, first + round((len(steps) - first) * part))
+        for folder in ("skills", ".claude/skills"):
+            assert skills_below(project.folder / folder).items() <= whole, part
+        project.ok("install")
+        assert skills_below(project.folder / "skills").keys() == {"tea", "ocr"}
+        assert skills_below(project.folder / ".claude/skills") == skills_below(project.folder / "skills")
+        project.ok("verify")

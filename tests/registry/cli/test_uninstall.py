@@ -28,7 +28,9 @@ def test_a_skill_made_here_comes_back(tmp_path: Path) -> None:
     done = Done(tmp_path, "uninstall", "--undo", "anvil", "--json")
     assert [(row["id"], row["outcome"]) for row in done.json["results"]] == [("anvil", "restored")]
     assert tree_digest(folder) == before
-    assert [hit["skill_id"] for hit in Done(tmp_path, "search", "hot iron hooks", "--json").json["skills"]] == ["anvil"]
+    assert [hit["skill"]["id"] for hit in Done(tmp_path, "search", "hot iron hooks", "--json").json["skills"]] == [
+        "anvil"
+    ]
     Done(tmp_path, "uninstall", "--undo", "anvil").complains(1, "anvil", "already exists")
 
 

@@ -34,7 +34,8 @@ def places_of(settings: Settings, *, is_global: bool) -> Places:
     """Return where the folders of agents are."""
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
     project = None if is_global else settings.project.file.parent
-    return Places(settings.skills_dir, project, command.home_of(environment), environment)
+    record = settings.data_dir.absolute() / "agents.json"
+    return Places(settings.skills_dir, project, command.home_of(environment), environment, record)
 
 
 class AgentWork(NamedTuple):

@@ -236,5 +236,5 @@ def upgrade_skills(services: ReadyServices, data: JSONBody[UpgradeBody]) -> Ok[U
     return Ok(services.upgrader.run(data))
 
 
-SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill, restore_skill, list_bin]
-INSTALLS = [get_install, cancel_install]
+SKILLS = [list_skills, get_skill, create_skill, update_skill, delete_skill]
+INSTALLS = [get_install, cancel_install, restore_skill, list_bin]
