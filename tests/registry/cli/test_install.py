@@ -174,7 +174,7 @@ def test_an_install_warns_of_risk_wherever_the_skill_is_from(folder: Path, skill
         "skill-registry: warning: near has high risk: reverse-shell in run.sh:1, download-and-run in SKILL.md:5",
         "skill-registry: warning: zipped has high risk: reverse-shell in SKILL.md:8",
     ]
-    assert Done(folder, "uninstall", "near").error == ""
+    assert "warning" not in Done(folder, "uninstall", "near").error
 
 
 def test_an_upgrade_warns_of_risk_of_what_it_has_updated(folder: Path, skills: Repository) -> None:

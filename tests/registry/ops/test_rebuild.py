@@ -93,9 +93,12 @@ class LostRegistry(Registry):
 
 
 def without_times(shown: Any) -> Any:
-    """Return the same without the times of skills: their rows were written milliseconds after their log entries."""
+    """Return the same without the times and uses of skills.
+
+    Rows were written milliseconds after their log entries, and uses are counted later, and lost with the database.
+    """
     if isinstance(shown, dict):
-        kept = {name: value for name, value in shown.items() if name not in ("created_at", "updated_at")}
+        kept = {name: value for name, value in shown.items() if name not in ("created_at", "updated_at", "uses_30d")}
         return {name: without_times(value) for name, value in kept.items()}
     return [without_times(value) for value in shown] if isinstance(shown, list) else shown
 

@@ -296,18 +296,20 @@ def test_deletion_and_restoration(registry: Hub) -> None:
     assert registry.read("/skills/clamp")["latestVersion"]["version"] == "1.1.0"
 
 
-def test_the_local_profile_keeps_nothing_that_is_deleted(tmp_path: Path) -> None:
+def test_the_local_profile_brings_back_what_is_deleted(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "spade", "Digs in the garden with care.")
     with RunningServer(tmp_path) as server:
         hub = make_hub(server, "local")
         again = hub.publish_form("spade", {"SKILL.md": skill_md("spade", "1.1.0")}, "1.1.0")
         assert is_line(again, 409, "already installed")
-        assert is_line(hub.ask("POST", "/v1/skills/spade/undelete", json={}), 409, "Only published skills are kept")
+        assert is_line(hub.ask("POST", "/v1/skills/spade/undelete", json={}), 409, "exists")
         assert is_line(hub.ask("POST", "/v1/skills/spade/versions/1.0.0/restore", json={}), 409, "Only published")
         assert is_line(hub.publish_form("hoe", {"SKILL.md": skill_md("hoe")}, ownerHandle="acme"), 400, "ownerHandle")
         assert hub.ask("DELETE", "/v1/skills/spade").json() == {"ok": True}
         assert not (server.skills_dir / "spade").exists()
         assert hub.ask("DELETE", "/v1/skills/spade").text == "Skill not found"
+        assert hub.ask("POST", "/v1/skills/spade/undelete", json={}).json() == {"ok": True}
+        assert (server.skills_dir / "spade" / "SKILL.md").exists()
 
 
 def test_a_disabled_a_revoked_and_a_fileless_skill_are_not_listed(registry: Hub) -> None:

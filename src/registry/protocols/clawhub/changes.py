@@ -17,7 +17,7 @@ from registry.protocols.clawhub.account import Done
 from registry.protocols.clawhub.errors import CHANGE_ERRORS
 from registry.protocols.clawhub.finding import TAGS
 from registry.protocols.clawhub.parameters import OwnerHandle
-from registry.protocols.clawhub.references import find_own_id
+from registry.protocols.clawhub.references import LOCAL_OWNER, find_own_id
 from registry.services import skills
 from registry.services.container import Services
 
@@ -72,12 +72,14 @@ async def restore_clawhub_skill(
     data: JSONBody[Change],
     owner: OwnerHandle = "",
 ) -> Done:
-    """Restore a published skill that was deleted, with every yanked version."""
+    """Restore a skill that was deleted: from the bin, or if it is published, with every yanked version."""
+    # In the local profile, a deleted skill has no row that tells its owner.
+    default = LOCAL_OWNER if services.settings.profile == "local" else ""
     return await _change(
         request,
         services,
         slug,
-        data.owner_handle or owner,
+        data.owner_handle or owner or default,
         lambda one, caller: skills.restore_skill(services, one, caller),
     )
 
