@@ -225,6 +225,9 @@ GET     /api/v1/auth/keys                           admin
 POST    /api/v1/auth/keys                           admin
 GET     /auth/oidc/audience                         public
 POST    /auth/oidc/token                            public
+GET     /auth/sign-in                               public
+GET     /auth/sign-in/callback                      public
+POST    /auth/sign-in/token                         public
 GET     /api/v1/auth/publishers                     admin
 POST    /api/v1/auth/publishers                     admin
 DELETE  /api/v1/auth/publishers/{publisher_id}      admin

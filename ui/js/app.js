@@ -12,7 +12,7 @@ import { List, summary } from "./list.js";
 import { useResults } from "./search.js";
 import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
-import { SignIn, signOut } from "./sign-in.js";
+import { comesBack, SignIn, signOut, takeOver } from "./sign-in.js";
 import { Hero, Start } from "./start.js";
 import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
@@ -216,6 +216,7 @@ function App() {
   const [error, setError] = useState(null);
   const [turn, setTurn] = useState(0);
   const [isSigningIn, setSigningIn] = useState(false);
+  const [refused, setRefused] = useState(null);
   const isPublishing = Boolean(status?.publishing);
   const View = VIEWS[address.view];
   const isFirst = isStart(address);
@@ -231,6 +232,9 @@ function App() {
     start();
     addEventListener("online", start);
     return () => removeEventListener("online", start);
+  }, []);
+  useEffect(() => {
+    if (comesBack()) takeOver().catch((error) => (setRefused(error), setSigningIn(true)));
   }, []);
   useEffect(() => {
     if (status) refreshStatus().catch(() => {}); // an account may see more of it
@@ -258,7 +262,7 @@ function App() {
         ${address.isUnknown && html`<${NoPage} />`}
         ${View ? html`<${View} key=${visitor?.name} isPublishing=${isPublishing} onSignIn=${signIn} />` : address.skill && isAsked && html`<${Detail} key=${address.skill + visitor?.name} id=${address.skill} version=${address.version} from=${address.from} file=${address.file} line=${address.line} list=${list} />`}`}
     </main>
-    ${isSigningIn && html`<${SignIn} onClose=${() => setSigningIn(false)} />`}`;
+    ${isSigningIn && status && html`<${SignIn} refused=${refused} onClose=${() => (setSigningIn(false), setRefused(null))} />`}`;
 }
 
 history.scrollRestoration = "manual"; // the list comes back later than the browser would wait for

@@ -1,8 +1,9 @@
-/** Signing in to a registry: with a password, an API key, or, where tokens are handed out for the asking, a role. */
+/** Signing in to a registry: with a password, an API key, at an issuer, or, where tokens are for the asking, a role. */
 
 import { html, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Dialog } from "./actions.js";
 import { call } from "./api.js";
+import { BASE } from "./base.js";
 import { ROLES, service } from "./service.js";
 import { keep, session } from "./session.js";
 import { problem } from "./states.js";
@@ -17,6 +18,28 @@ async function withKey(key) {
 async function withToken(body, name) {
   const { token, role, expires_at } = await call("POST", "/auth/token", { body, headers: {} });
   return { role, name, scope: name.split("/")[0], headers: { Authorization: `Bearer ${token}` }, expires_at };
+}
+
+const TAKEN_HERE = "#signed-in";
+
+/** Return whether the visitor comes back from the issuer. The address forgets it. */
+export function comesBack() {
+  if (location.hash !== TAKEN_HERE) return false;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return true;
+}
+
+/** Take over the token of the sign-in at the issuer that has just ended. Throws an ApiError where it was refused. */
+export async function takeOver() {
+  const { user, scope, token } = await call("POST", "/auth/sign-in/token", { headers: {} });
+  const headers = { Authorization: `Bearer ${token.token}` };
+  keep({ role: token.role, name: user, scope, headers, expires_at: token.expires_at, isPerson: true, hasNoPassword: true });
+}
+
+function Issuer() {
+  const back = location.pathname.slice(BASE.length) + location.search;
+  const leave = () => location.assign(`${BASE}/auth/sign-in?${new URLSearchParams({ back })}`);
+  return html`<p class="issuer"><button type="button" class="primary" onClick=${leave}>Sign in with your organization</button></p>`;
 }
 
 const WAYS = {
@@ -42,11 +65,11 @@ function isOpenHere(issuer) {
   return issuer === "open" || (issuer === "loopback" && isLoopback);
 }
 
-export function SignIn({ onClose }) {
-  const { issuer } = service.use();
+export function SignIn({ onClose, refused }) {
+  const { issuer, sign_in } = service.use();
   const ways = Object.keys(WAYS).filter((way) => way !== "role" || isOpenHere(issuer));
   const [way, setWay] = useState(ways[ways.length - 1]);
-  const [state, setState] = useState({});
+  const [state, setState] = useState(refused ? { error: problem(refused) } : {});
   const enter = async (event) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target));
@@ -61,6 +84,7 @@ export function SignIn({ onClose }) {
   };
   const { fields } = WAYS[way];
   return html`<${Dialog} title="Sign in" onClose=${onClose}>
+    ${sign_in && html`<${Issuer} />`}
     <div class="ways" role="group" aria-label="How to sign in">
       ${ways.map((one) => html`<button type="button" aria-pressed=${one === way} onClick=${() => setWay(one)}>${WAYS[one].name}</button>`)}
     </div>

@@ -11,7 +11,7 @@ from registry.auth.locality import Connection, Headers, why_not_local
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_limits import Quota
 from registry.auth.tokens import Claims
-from registry.auth.users import Password
+from registry.auth.users import Password, Person
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.models import timestamp_of
@@ -101,6 +101,17 @@ class TokenIssuer:
         if principal.credential is not None:
             _refuse_if_exceeded(self._access.limiter.count(principal.account, "write"))
         return self._issue_for(principal, request, caller)
+
+    def issue_to(self, person: Person, since: int, caller: Caller) -> TokenData:
+        """Return a token for the user of a person who has signed in elsewhere.
+
+        `since` is the second since 1970 in which it is issued: a change of the user from then on ends it.
+        """
+        credential = Credential(person.name, iat=since)
+        principal = Principal(
+            name=person.name, role=person.role, scope=person.scope, user=person.name, credential=credential
+        )
+        return self._issue_for(principal, TokenRequest(), caller)
 
     def change_password(self, new: NewPassword, principal: Principal, caller: Caller) -> TokenData:
         """Change the password of the user who calls, end the sign-ins of before, and return the token of a new one.

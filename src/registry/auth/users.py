@@ -4,12 +4,12 @@ import datetime
 import secrets
 import threading
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from registry.auth.revocations import Revocations
 from registry.db import Database, Row, Transaction
@@ -23,15 +23,19 @@ Password = Annotated[
 ]
 
 _CONCURRENT_HASHES = 2
-_COLUMNS = "name, role, scope, created_at, updated_at"
+_COLUMNS = "name, role, scope, issuer, created_at, updated_at"
+
+_NO_PASSWORD = ""
+"""The hash of a user who signs in at an issuer: no password has it."""
 
 
 class User(msgspec.Struct, kw_only=True):
-    """A user without the password and its hash."""
+    """A user without the password and its hash. `issuer` is missing for a user with a password."""
 
     name: str
     role: Role
     scope: str
+    issuer: str | UnsetType = UNSET
     created_at: str
     updated_at: str
 
@@ -51,6 +55,19 @@ class UserChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     password: Password | None = None
     role: Role | None = None
     scope: Segment | None = None
+
+
+class Person(NamedTuple):
+    """A person who has signed in at an issuer, and the user of that person here.
+
+    `subject` is the id at the issuer, which another person never gets. Another person may get the name.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    role: Role
+    scope: str
 
 
 def has_users(database: Database) -> bool:
@@ -79,7 +96,8 @@ class Users:
 
     def check(self, name: str, password: str) -> User | None:
         """Return the user, or None for a wrong name or password. Both take the same time."""
-        rows = self._database.read(f"select password_hash, {_COLUMNS} from users where name = ?", (name,))
+        sql = f"select password_hash, {_COLUMNS} from users where name = ? and password_hash <> ?"
+        rows = self._database.read(sql, (name, _NO_PASSWORD))
         try:
             with self._hashing:
                 self._hasher.verify(rows[0][0] if rows else self._dummy_hash, password)
@@ -104,9 +122,11 @@ class Users:
         return user
 
     def change(self, name: str, changes: UserChanges) -> User:
-        """Change a user. Raises NOT_FOUND."""
+        """Change a user. Raises NOT_FOUND, CONFLICT for a password of a user who signs in at an issuer."""
         hashed = self._hash(changes.password) if changes.password else None
         with self._database.write(urgent=True) as transaction:
+            if hashed and transaction.read("select 1 from users where name = ? and issuer is not null", (name,)):
+                raise conflict(f"User '{name}' signs in at an issuer, and has no password")
             sql = (
                 "update users set role = coalesce(?, role), scope = coalesce(?, scope),"
                 " password_hash = coalesce(?, password_hash), updated_at = ? where name = ?"
@@ -134,10 +154,55 @@ class Users:
         self._revocations.bump()
         return until + 1
 
-    def _end_tokens(self, transaction: Transaction, name: str) -> None:
-        """Revoke the tokens of sign-ins, and those that the user has made. Call `bump` after the commit."""
+    def signed_in(self, person: Person) -> int:
+        """Add or change the user of a person who has signed in at an issuer.
+
+        Another name, role or scope than before ends the tokens of before. Return the second since 1970 from which the
+        tokens of this sign-in are issued. Raises CONFLICT where the name belongs to another user.
+        """
+        at = timestamp(self._clock())
+        with self._database.write(urgent=True) as transaction:
+            known = transaction.read(
+                f"select {_COLUMNS} from users where issuer = ? and subject = ?", (person.issuer, person.subject)
+            )
+            before = _user(known[0]) if known else None
+            if before and (before.name, before.role, before.scope) == (person.name, person.role, person.scope):
+                return self._revocations.earliest_issue(person.name)
+            if before:
+                transaction.execute("delete from users where name = ?", (before.name,))
+                self._end_tokens(transaction, before.name)
+            if transaction.read("select 1 from users where name = ?", (person.name,)):
+                raise conflict(f"The user name '{person.name}' belongs to another user: ask an administrator")
+            transaction.execute(
+                "insert into users (name, role, scope, password_hash, created_at, updated_at, issuer, subject)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(person.name, person.role, person.scope, _NO_PASSWORD, before.created_at if before else at, at),
+                    *(person.issuer, person.subject),
+                ),
+            )
+            until = self._end_tokens(transaction, person.name)
+            transaction.touched.append(f"{person.role} {person.name} of {person.issuer}")
+        self._revocations.bump()
+        return until + 1
+
+    def signed_out(self, issuer: str, subject: str) -> None:
+        """Remove the user of a person whom an issuer does not admit any more, if there is one."""
+        with self._database.write(urgent=True) as transaction:
+            rows = transaction.read("select name from users where issuer = ? and subject = ?", (issuer, subject))
+            for (name,) in rows:
+                transaction.execute("delete from users where name = ?", (name,))
+                self._end_tokens(transaction, name)
+                transaction.touched.append(name)
+        self._revocations.bump()
+
+    def _end_tokens(self, transaction: Transaction, name: str) -> int:
+        """Revoke the tokens of sign-ins, and those that the user has made. Call `bump` after the commit.
+
+        Return the last second since 1970 whose tokens are revoked.
+        """
         transaction.execute("delete from user_tokens where owner = ?", (name,))
-        self._revocations.revoke_all(transaction, name)
+        return self._revocations.revoke_all(transaction, name)
 
     def remove(self, name: str) -> None:
         """Remove a user. Raises NOT_FOUND."""
@@ -154,5 +219,5 @@ class Users:
 
 
 def _user(row: Row) -> User:
-    name, role, scope, created_at, updated_at = row
-    return User(name=name, role=role, scope=scope, created_at=created_at, updated_at=updated_at)
+    name, role, scope, issuer, created_at, updated_at = row
+    return User(name=name, role=role, scope=scope, issuer=issuer or UNSET, created_at=created_at, updated_at=updated_at)

@@ -3,8 +3,10 @@
 import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from registry.domain.addresses import AddressPolicy
+from registry.domain.hosts import is_loopback_host
 
 if TYPE_CHECKING:
     from registry.config.settings import Settings
@@ -28,8 +30,22 @@ def contradictions(settings: "Settings", origins: Mapping[str, str]) -> Iterator
     names = [source.name for source in settings.sources]
     if len(set(names)) < len(names):
         yield "sources: two sources have the same name; rename one"
+    yield from _sign_in(settings)
     if settings.registry.enabled:
         yield from _registry_mode(settings, origins)
+
+
+def _sign_in(settings: "Settings") -> Iterator[str]:
+    oidc = settings.auth.oidc
+    if oidc.issuer is None:
+        return
+    if not oidc.client_id:
+        yield "auth.oidc.issuer needs the id of this service there: set auth.oidc.client_id"
+    if not oidc.groups:
+        yield "auth.oidc.issuer admits nobody: set auth.oidc.groups, such as *=user"
+    parts = urlsplit(oidc.issuer)
+    if parts.scheme != "https" and not is_loopback_host(parts.netloc):
+        yield "auth.oidc.issuer must be an https:// URL, except on this machine"
 
 
 def _registry_mode(settings: "Settings", origins: Mapping[str, str]) -> Iterator[str]:

@@ -133,6 +133,20 @@ Witness = Annotated[
         title="a verifier key, a space and an http:// or https:// URL",
     ),
 ]
+IssuerUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"\Ahttps?://[^\s,@?#]+\Z",
+        title="an https:// URL without a user, a query and a fragment, as its tokens name it",
+    ),
+]
+GroupRole = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[^=,\n]{1,200}=(user|admin|(user|manager|admin)@[a-z0-9][a-z0-9_-]{0,63})\Z",
+        title="GROUP=ROLE@SCOPE, where only managers need a scope, and the group * is everybody",
+    ),
+]
 Dimension = Annotated[int, Meta(ge=1, le=65_536)]
 Positive = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]

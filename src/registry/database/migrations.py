@@ -361,6 +361,13 @@ _ADD_USES: Statements = (
     "create index uses_by_day on uses (day)",
 )
 
+# Users who sign in at an issuer of OpenID Connect: they have no password, and `subject` is their id there.
+_ADD_ISSUERS_OF_USERS: Statements = (
+    "alter table users add column issuer text",
+    "alter table users add column subject text",
+    "create unique index users_by_subject on users (issuer, subject)",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -378,4 +385,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_DEPENDENCIES,
     _ADD_TRUSTED_PUBLISHERS,
     _ADD_USES,
+    _ADD_ISSUERS_OF_USERS,
 )

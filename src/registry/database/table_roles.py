@@ -70,7 +70,7 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "used_assertions": TableRole("identity tokens that were used", f"{RESTORE}, or wait an hour"),
         "user_tokens": TableRole("the tokens of users", f"{RESTORE}, or make them again"),
         "uses": TableRole("how often skills were used", f"{RESTORE}, or begin again in a new database"),
-        "users": TableRole("the users with passwords", f"{RESTORE}, or create them again in a new database"),
+        "users": TableRole("the users", f"{RESTORE}, or create them again in a new database"),
         "vectors": _derived("the vectors of documents, which the service embeds again"),
         "versions": TableRole("the versions of records, and those that the catalog shows", RESTORE),
     }

@@ -138,14 +138,16 @@ class OutboundClient:
         with self._request("POST", target, all_headers, _Conditions(Deadline(seconds)), body) as response:
             return response.status
 
-    def exchange(self, url: str, body: bytes, *, limit: int, seconds: float) -> tuple[int, bytes]:
-        """Send a text to `url` and return the status and the body of the response, at most `limit` bytes of it.
+    def exchange(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, limit: int, seconds: float
+    ) -> tuple[int, bytes]:
+        """Send `body` to `url` and return the status and the body of the response, at most `limit` bytes of it.
 
         It follows no redirects. Raises OutboundError.
         """
         target = parse_url(url)
-        headers = _headers(target.credentials, Validators()) | {"Content-Type": "text/plain; charset=utf-8"}
-        with self._request("POST", target, headers, _Conditions(Deadline(seconds)), body) as response:
+        all_headers = _headers(target.credentials, Validators()) | dict(headers)
+        with self._request("POST", target, all_headers, _Conditions(Deadline(seconds)), body) as response:
             received = b""
             for chunk in response.iter_stream():
                 received += chunk

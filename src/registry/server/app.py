@@ -48,6 +48,7 @@ from registry.http.routes.reindex import REINDEX
 from registry.http.routes.reviews import REVIEWS
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
+from registry.http.routes.sign_in import SIGN_IN
 from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
@@ -118,7 +119,7 @@ PROFILE_A: Sequence[Any] = [
     *PROBES,
     *PAGES,
     *PLAIN_FILES,
-    Router("/auth", route_handlers=[*AUTH, *OIDC], **_GUARDED),
+    Router("/auth", route_handlers=[*AUTH, *OIDC, *SIGN_IN], **_GUARDED),
     Router("/api/code/v1", route_handlers=CODE_V1, **_GUARDED),
     Router("/v1", route_handlers=V1_SKILLS, **_GUARDED),
     Router("/api", route_handlers=[*SKILLS, search, *FEEDBACK, *REINDEX, *SERVICE], **_GUARDED),

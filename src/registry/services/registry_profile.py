@@ -10,6 +10,8 @@ from registry.auth.audit import AuditRemoval
 from registry.auth.issuing import TokenIssuer, issuer_mode
 from registry.auth.oidc.assertions import Assertions
 from registry.auth.oidc.exchange import OidcExchange
+from registry.auth.oidc.issuers import Issuers
+from registry.auth.oidc.sign_in import SignIn
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_sharing import RateLimitSync
 from registry.auth.shared_counts import SharedCounts
@@ -91,7 +93,9 @@ class RegistryProfile:
         self.issuer = TokenIssuer(self.access, issuer_mode(settings), self.proxies)
         public_url = settings.server.public_url
         audience = public_url.reveal().rstrip("/") if public_url else "skill-registry"
-        self.oidc = OidcExchange(self.access, Assertions(outbound_client(settings.outbound), clock), audience)
+        issuers = Issuers(outbound_client(settings.outbound))
+        self.oidc = OidcExchange(self.access, Assertions(issuers, clock), audience)
+        self.sign_in = SignIn(settings, self.access, self.issuer, issuers, clock)
 
     def start(self) -> None:
         """Start to share rate limit counts with other processes."""

@@ -317,7 +317,8 @@ class StatusData(msgspec.Struct, kw_only=True):
     `public_url` is the setting of that name: where others reach the service.
 
     `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
-    whether reading works without one. Both are null in the local profile. `notices` maps settings to what an
+    whether reading works without one, and `sign_in` whether people sign in at an issuer of OpenID Connect, from
+    `/auth/sign-in`. They are null in the local profile. `notices` maps settings to what an
     administrator should do, and installed skills to how their registry has withdrawn them; in a registry, only
     administrators see it.
 
@@ -339,6 +340,7 @@ class StatusData(msgspec.Struct, kw_only=True):
     writable: bool
     public_url: str | None
     issuer: Literal["open", "closed", "loopback"] | None
+    sign_in: bool | None
     anonymous_read: bool | None
     problems: dict[str, str]
     skipped: dict[str, str]

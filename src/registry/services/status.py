@@ -38,6 +38,7 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         writable=services.writable(),
         public_url=public_url.reveal().rstrip("/") if public_url else None,
         issuer=None if is_local else services.registry.issuer.mode,
+        sign_in=None if is_local else services.registry.sign_in.is_on,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,
         problems=services.problems() if in_full else {},
         skipped=services.catalog.problems() if in_full else {},

@@ -165,7 +165,8 @@ class WitnessWorker:
         proof = self._transparency_log.consistency(old, size) if 0 < old < size else []
         lines = [f"old {old}", *map(_encoded, proof), "", self._sign(size)]
         body = "\n".join(lines).encode()
-        status, answer = self._outbound.exchange(witness.url, body, limit=_MAX_BYTES, seconds=_TIMEOUT_SECONDS)
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        status, answer = self._outbound.exchange(witness.url, body, headers, limit=_MAX_BYTES, seconds=_TIMEOUT_SECONDS)
         return status, answer.decode("utf-8", "replace")
 
     def _store(self, witness: Witness, checkpoint: LogCheckpoint, answer: str) -> None:

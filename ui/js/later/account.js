@@ -58,7 +58,7 @@ export function Account() {
     <div class="heading"><h2>Your tokens</h2> <button onClick=${() => setOpen({ isNew: true })}>New token</button></div>
     <p class="facts">A token is for a program: it may do only what it is made for, and it expires.</p>
     <${Table} name="Your tokens" pages=${pages} columns=${columns((revoking) => setOpen({ revoking }))} empty="You have no tokens yet" />
-    <div class="heading"><h2>Your password</h2> <button onClick=${() => setOpen({ isChanging: true })}>Change password</button></div>
+    ${!visitor.hasNoPassword && html`<div class="heading"><h2>Your password</h2> <button onClick=${() => setOpen({ isChanging: true })}>Change password</button></div>`}
     <p role="status">${told}</p>
     ${open.isNew && html`<${Ask} title="New token" word="Create" send=${create} onClose=${close} fields=${FIELDS} />`}
     ${open.made && html`<${Dialog} title="The new token" onClose=${close}>

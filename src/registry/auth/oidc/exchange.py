@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from registry.auth.access import Access
 from registry.auth.issuing import Caller
-from registry.auth.oidc.assertions import AssertionInvalid, Assertions, IssuerDown
+from registry.auth.oidc.assertions import Assertions
+from registry.auth.oidc.issuers import AssertionInvalid, IssuerDown
 from registry.auth.oidc.publishers import GITHUB, TrustedPublisher, subject_of_publisher
 from registry.domain.models import timestamp_of
 from registry.domain.release_proofs import PUBLISHER_CHARACTERS, PublisherRun

@@ -147,11 +147,7 @@ class TrustedPublishers:
         Raises UNAUTHORIZED for a publisher that is gone.
         """
         now = self._clock()
-        # Those that have expired are refused for that, some time ago so that no clock of a replica is behind.
-        transaction.execute("delete from used_assertions where expires_at < ?", (int(now.timestamp()) - 3600,))
-        used = hashlib.sha256(f"{issuer}\0{jti}".encode()).hexdigest()
-        sql = "insert into used_assertions (id, expires_at) values (?, ?) on conflict do nothing"
-        if not transaction.execute(sql, (used, expires)):
+        if not is_first_use(transaction, now, f"{issuer}\0{jti}", expires):
             return False
         sql = "update trusted_publishers set last_used_at = ? where id = ?"
         if not transaction.execute(sql, (timestamp(now), publisher_id)):
@@ -168,6 +164,14 @@ class TrustedPublishers:
         with self._database.write() as transaction:
             transaction.execute(sql if only else "delete from trusted_scopes where name = ?", (scope,))
             transaction.touched.append(scope)
+
+
+def is_first_use(transaction: Transaction, now: datetime.datetime, text: str, expires: int) -> bool:
+    """Record that something is used which works once and expires then, in seconds since 1970. Return whether it did."""
+    # Those that have expired are refused for that, some time ago so that no clock of a replica is behind.
+    transaction.execute("delete from used_assertions where expires_at < ?", (int(now.timestamp()) - 3600,))
+    sql = "insert into used_assertions (id, expires_at) values (?, ?) on conflict do nothing"
+    return bool(transaction.execute(sql, (hashlib.sha256(text.encode()).hexdigest(), expires)))
 
 
 def is_trusted_only(reader: Reader, scope: str) -> bool:

@@ -9,6 +9,7 @@ from registry.config.groups.access import (
     AuthSettings,
     InstallSettings,
     OutboundSettings,
+    SignInSettings,
     TransparencySettings,
 )
 from registry.config.groups.commands import CacheSettings, ClientSettings, ProjectSettings
@@ -42,6 +43,7 @@ __all__ = [
     "S3Settings",
     "SearchSettings",
     "ServerSettings",
+    "SignInSettings",
     "TransparencySettings",
     "WebhookSettings",
     "WebhooksSettings",

@@ -6,8 +6,37 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import AllowedOrigin, CopyUrl, ReachableHost, Secret, Url, Witness
+from registry.config.types import AllowedOrigin, CopyUrl, GroupRole, IssuerUrl, ReachableHost, Secret, Url, Witness
 from registry.domain.findings import Severity
+
+
+class SignInSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The issuer of OpenID Connect at which people sign in."""
+
+    issuer: Annotated[
+        IssuerUrl | None,
+        Meta(description="issuer of OpenID Connect at which people sign in, such as https://id.example.org/realms/it"),
+    ] = None
+    client_id: Annotated[str | None, Meta(description="id of this service at the issuer")] = None
+    client_secret: Annotated[
+        Secret | None, Meta(description="secret of this service at the issuer; a public client has none")
+    ] = None
+    name_claim: Annotated[str, Meta(description="claim of identity tokens with the user name of a person")] = (
+        "preferred_username"
+    )
+    groups_claim: Annotated[str, Meta(description="claim of identity tokens with the groups of a person")] = "groups"
+    groups: Annotated[
+        tuple[GroupRole, ...],
+        Meta(
+            description="what groups may do: acme-team=manager@acme, staff=user; the first that a person is in counts, "
+            "and who is in none is refused",
+            extra={"flag": None},
+        ),
+    ] = ()
+    scopes: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"\A[\x21\x23-\x5b\x5d-\x7e]{1,100}\Z")], ...],
+        Meta(description="what the issuer is asked for besides openid, so that its tokens have these claims"),
+    ] = ("profile",)
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +57,7 @@ class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     token_lifetime: Annotated[int, Meta(ge=60, le=31_536_000, description="lifetime of a token in seconds")] = 86_400
     anonymous_read: Annotated[bool, Meta(description="allow callers without a credential to read and search")] = False
+    oidc: SignInSettings = SignInSettings()
 
 
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
