@@ -228,6 +228,8 @@ POST    /auth/oidc/token                            public
 GET     /auth/sign-in                               public
 GET     /auth/sign-in/callback                      public
 POST    /auth/sign-in/token                         public
+POST    /auth/sign-in/device                        public
+POST    /auth/sign-in/device/token                  public
 GET     /api/v1/auth/publishers                     admin
 POST    /api/v1/auth/publishers                     admin
 DELETE  /api/v1/auth/publishers/{publisher_id}      admin

@@ -9,6 +9,7 @@ from registry.auth.access import Access
 from registry.auth.audit import AuditRemoval
 from registry.auth.issuing import TokenIssuer, issuer_mode
 from registry.auth.oidc.assertions import Assertions
+from registry.auth.oidc.devices import Devices
 from registry.auth.oidc.exchange import OidcExchange
 from registry.auth.oidc.issuers import Issuers
 from registry.auth.oidc.sign_in import SignIn
@@ -96,6 +97,7 @@ class RegistryProfile:
         issuers = Issuers(outbound_client(settings.outbound))
         self.oidc = OidcExchange(self.access, Assertions(issuers, clock), audience)
         self.sign_in = SignIn(settings, self.access, self.issuer, issuers, clock)
+        self.devices = Devices(self.sign_in, issuers, self.access)
 
     def start(self) -> None:
         """Start to share rate limit counts with other processes."""

@@ -142,13 +142,13 @@ class SignIn:
         try:
             endpoint = _endpoint(self._issuers.discovery(self.issuer).authorization_endpoint, "authorization")
         except IssuerDown as error:
-            raise _down(error) from None
+            raise down(error) from None
         challenge = base64.urlsafe_b64encode(hashlib.sha256(begun.verifier.encode()).digest()).decode().rstrip("=")
         query = {
             "response_type": "code",
             "client_id": self._settings.client_id or "",
             "redirect_uri": redirect_uri,
-            "scope": " ".join(("openid", *self._settings.scopes)),
+            "scope": self.scope,
             "state": begun.state,
             "nonce": begun.nonce,
             "code_challenge": challenge,
@@ -162,6 +162,11 @@ class SignIn:
         if self._settings.issuer is None:
             raise RegistryError("NOT_FOUND", "Nobody signs in at an issuer here: auth.oidc.issuer is not set")
         return self._settings.issuer
+
+    @property
+    def scope(self) -> str:
+        """What the issuer is asked for."""
+        return " ".join(("openid", *self._settings.scopes))
 
     def finish(self, cookie: str, answer: Mapping[str, str], caller: Caller) -> Sent:
         """Return the page to go to, and a cookie with the token of a person, or with why there is none.
@@ -178,7 +183,7 @@ class SignIn:
                 raise AssertionInvalid("the answer belongs to another sign-in")
             outcome = self._outcome(begun, answer, caller)
         except IssuerDown as error:
-            raise _down(error) from None
+            raise down(error) from None
         except AssertionInvalid as error:
             self._access.limiter.count_failure(caller.address)
             raise unauthorized(f"The sign-in is refused: {error}. Begin it again on the page") from None
@@ -193,7 +198,7 @@ class SignIn:
         if not answer.get("code"):  # the person has said no, or may not use this service
             said = "".join(filter(str.isprintable, answer.get("error_description") or answer.get("error") or ""))[:200]
             return _Outcome(exp=until, refused=f"The issuer has not signed you in: {said or 'it does not say why'}")
-        token = self.redeem(
+        token = self._redeem(
             {
                 "grant_type": "authorization_code",
                 "code": answer["code"],
@@ -206,7 +211,7 @@ class SignIn:
         except RegistryError as error:
             return _Outcome(exp=until, refused=str(error))
 
-    def redeem(self, grant: Mapping[str, str]) -> _TokenAnswer:
+    def _redeem(self, grant: Mapping[str, str]) -> _TokenAnswer:
         """Return what the issuer gives for a grant. Raises AssertionInvalid for a grant it refuses, IssuerDown."""
         answer: _TokenAnswer = self.ask(
             self._issuers.discovery(self.issuer).token_endpoint, "token", grant, _TokenAnswer
@@ -302,5 +307,6 @@ def _endpoint(url: str, name: str) -> str:
     return url
 
 
-def _down(error: IssuerDown) -> RegistryError:
+def down(error: IssuerDown) -> RegistryError:
+    """Return the error for an issuer that cannot be asked."""
     return service_unavailable(f"The issuer cannot be asked now, keys and passwords can: {error}", 10)

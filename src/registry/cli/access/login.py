@@ -1,6 +1,7 @@
 """`skill-registry login` and `logout`: get a token from a registry and store it for later commands."""
 
 import sys
+import time
 from typing import Any
 
 import click
@@ -12,14 +13,14 @@ from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
-from registry.cli.remote.answers import Audience, Credential, NewToken, Told
+from registry.cli.remote.answers import Audience, Credential, DeviceCode, NewToken, SignInAnswer, Told
 from registry.cli.remote.client import Limits, RegistryClient, check_url, open_http
 from registry.domain.hosts import is_loopback_host
 from registry.parsing.json_document import JsonUnreadable, read_json
 
 _NO_TERMINAL = (
-    "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, or "
-    "--api-key"
+    "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, "
+    "--api-key, or --web"
 )
 
 
@@ -32,6 +33,9 @@ _NO_TERMINAL = (
     is_flag=True,
     help="In a workflow: use its identity token, from GitHub Actions or in REGISTRY_IDENTITY_TOKEN.",
 )
+@click.option(
+    "--web", is_flag=True, help="Sign in at the issuer of the registry, in a browser on this or another device."
+)
 @click.option("--scope", help="With --identity: the scope, if the workflow may publish to several.")
 @command.json_option
 @command.registry_option
@@ -41,6 +45,7 @@ def login(
     password_stdin: bool,
     api_key: bool,
     identity: bool,
+    web: bool,
     scope: str | None,
     as_json: bool,
     server: str | None,
@@ -52,6 +57,8 @@ def login(
 
     The token is stored in your configuration folder, in a file that only you can read. Later commands send it to this
     server only, which is their default. The password and the API key are not stored.
+
+    With --web, you sign in at the issuer of the registry, and enter the code that the command shows.
 
     With --identity, a workflow that an administrator has registered gets a token for 15 minutes and needs no secret.
     """
@@ -67,6 +74,8 @@ def login(
         token: Data | None
         if identity:
             token = _exchanged(server, limits, scope)
+        elif web:
+            token = _of_person(server, limits)
         elif api_key:
             token = _token(server, limits, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username, limits)) is None:
@@ -88,6 +97,23 @@ def _exchanged(server: str, limits: Limits, scope: str | None) -> Data:
         body = {"token": _identity_token(audience, limits)} | ({"scope": scope} if scope else {})
         token: Data = client.call(NewToken, "POST", "/auth/oidc/token", body)
     return token
+
+
+def _of_person(server: str, limits: Limits) -> Data:
+    """Return a token for the person who enters a code in a browser (RFC 8628). Raises CommandFailed."""
+    with RegistryClient(server, limits=limits) as client:
+        code = client.call(DeviceCode, "POST", "/auth/sign-in/device")
+        console.tell(f"open {code['verification_uri']} and enter the code {code['user_code']}")
+        wait, until = code["interval"], time.monotonic() + code["expires_in"]
+        while time.monotonic() < until:
+            time.sleep(wait)
+            body = {"device_code": code["device_code"]}
+            answer = client.call(SignInAnswer, "POST", "/auth/sign-in/device/token", body)
+            if answer.get("token"):
+                token: Data = answer["token"]
+                return token
+            wait += 5 if answer.get("slow_down") else 0
+    raise CommandFailed("nobody has entered the code in time: begin again")
 
 
 def _identity_token(audience: str, limits: Limits) -> str:

@@ -331,6 +331,23 @@ class NewToken(Struct):
     expires_at: Moment
 
 
+class DeviceCode(Struct):
+    """A code with which a person signs in for this command. `expires_in` and `interval` are in seconds."""
+
+    device_code: Annotated[str, Meta(min_length=1, max_length=4000)]
+    user_code: Annotated[str, Meta(min_length=1, max_length=100)]
+    verification_uri: Annotated[str, Meta(pattern=r"^https?://[^\s]{1,2000}$(?!\n)")]
+    expires_in: Annotated[int, Meta(ge=1, le=86_400)]
+    interval: Annotated[int, Meta(ge=1, le=60)]
+
+
+class SignInAnswer(Struct):
+    """How the sign-in of a person goes: `token` is absent until it has ended."""
+
+    token: NewToken | None = None
+    slow_down: bool = False
+
+
 class Audience(Struct):
     """What an identity token must be for."""
 

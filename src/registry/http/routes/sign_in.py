@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from litestar import Request, Response, get, post
 from litestar.datastructures import Cookie
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
+from registry.auth.oidc.devices import DeviceCode, DeviceTokenRequest, Waiting
 from registry.auth.oidc.sign_in import BEGIN_SECONDS, TAKE_SECONDS, Sent, SignedIn
 from registry.domain.roles import PUBLIC
 from registry.http.envelope import Ok
@@ -25,6 +26,8 @@ _TAKEN_HERE = "#signed-in"
 
 _SENT = {303: ResponseSpec(None, generate_examples=False, description="Where the browser goes next")}
 _OPTIONS: dict[str, Any] = {"tags": ["auth"], "responses": {**ERRORS, **_SENT}, "role": PUBLIC, "security": [{}]}
+
+_CODE_OPTIONS: dict[str, Any] = {"tags": ["auth"], "responses": ERRORS, "role": PUBLIC, "security": [{}]}
 
 Back = Annotated[str, QueryParameter(max_length=2000, description="The page to return to")]
 Code = Annotated[str, QueryParameter(max_length=4000, description="What the issuer gives for a person")]
@@ -74,6 +77,29 @@ def take_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> R
     return Response(Ok(signed_in), headers=NO_STORE, cookies=[gone])
 
 
+@post("/sign-in/device", status_code=200, fails={404, 429, 503}, changes=False, **_CODE_OPTIONS)
+@OUTGOING_POOL.handler
+def begin_device_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[DeviceCode]]:
+    """Return a code that a person enters in a browser, on this or another device, to sign in for a command."""
+    return Response(Ok(running.registry.devices.begin(caller_of(request))), headers=NO_STORE)
+
+
+@post(
+    "/sign-in/device/token",
+    status_code=200,
+    fails={401, 403, 404, 409, 429, 503},
+    changes=False,
+    **_CODE_OPTIONS,
+)
+@OUTGOING_POOL.handler
+def take_device_sign_in(
+    request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DeviceTokenRequest]
+) -> Response[Ok[SignedIn | Waiting]]:
+    """Return the token of the person who has entered the code. While there is none, the status is 202."""
+    answer = running.registry.devices.take(data, caller_of(request))
+    return Response(Ok(answer), status_code=202 if isinstance(answer, Waiting) else 200, headers=NO_STORE)
+
+
 def _cookie(request: Request[Any, Any, Any], url: str, name: str, path: str, value: str, seconds: int) -> Cookie:
     """Return a cookie that only one route of this service gets, and no script."""
     return Cookie(
@@ -91,4 +117,4 @@ def _redirect(location: str, cookies: list[Cookie]) -> Response[None]:
     return Response(None, status_code=303, headers={"Location": location, **NO_STORE}, cookies=cookies)
 
 
-SIGN_IN = [begin_sign_in, finish_sign_in, take_sign_in]
+SIGN_IN = [begin_sign_in, finish_sign_in, take_sign_in, begin_device_sign_in, take_device_sign_in]
