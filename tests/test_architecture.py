@@ -37,7 +37,7 @@ LAYERS = (
     {"inspection"},
     {"catalog"},
     {"sources", "project", "indexing", "publish"},
-    {"install"},
+    {"install", "mirrors"},
     {"ops", "evaluation"},
     {"services"},
     {"http"},

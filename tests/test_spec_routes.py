@@ -131,6 +131,16 @@ GET     /favicon.ico                                public
 GET     /llms.txt                                   public
 GET     /robots.txt                                 public
 GET     /feed.atom                                  user
+GET     /mirrors/{name}/.well-known/skill-registry.json  public
+GET     /mirrors/{name}/index/{*skill_id}           user
+GET     /mirrors/{name}/packages/{id}/{file}        user
+GET     /mirrors/{name}/api/v1/log/checkpoint       user
+GET     /mirrors/{name}/api/v1/log/key              user
+GET     /mirrors/{name}/api/v1/log/entries          user
+GET     /mirrors/{name}/api/v1/log/inclusion        user
+GET     /mirrors/{name}/api/v1/log/consistency      user
+GET     /mirrors/{name}/api/v1/log/proof/{id}/{version}  user
+GET     /mirrors/{name}/api/v1/registry/advisories  user
 GET     /schema/openapi.json                        public
 GET     /schema/{path}                              public
 """

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from support.commands import Done
 from support.ports import free_port
@@ -102,10 +102,19 @@ class Service(RunningServer):
         return answer.status_code, answer.json().get("data") or answer.json()["error"]
 
 
+class Addressed(Protocol):
+    """What has a fixed address."""
+
+    @property
+    def address(self) -> str:
+        """The URL that others name."""
+        ...
+
+
 class Developer:
     """Somebody with the command alone: a project in `folder`, and a registry that their environment names."""
 
-    def __init__(self, folder: Path, registry: ClosedRegistry, api_key: str | None) -> None:
+    def __init__(self, folder: Path, registry: Addressed, api_key: str | None) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "skill-project.toml").write_text("[dependencies]\n")

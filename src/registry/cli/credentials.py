@@ -1,5 +1,6 @@
 """Stored logins: the token of `skill-registry login` for each server, in a file that only its owner can read."""
 
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from registry.runtime.atomic_files import only_writer, replace_file
 from registry.sources.access import RegistryAccess
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_MIRROR = re.compile(r"/mirrors/[a-z0-9_-]+\Z")
 
 
 class LoginsUnreadable(Exception):
@@ -51,8 +53,9 @@ class Logins:
         self._file = file
 
     def find(self, url: str) -> Login | None:
-        """Return the login for a server, or None."""
-        return self._read().get(server_name(url))
+        """Return the login for a server, or for the service that has a mirror at this URL, or None."""
+        logins, name = self._read(), server_name(url)
+        return logins.get(name) or logins.get(service_of(name))
 
     def servers(self) -> list[str]:
         """Return the servers with a valid login; if there is none, those whose login has expired."""
@@ -119,6 +122,11 @@ def server_name(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
 
 
+def service_of(url: str) -> str:
+    """Return the URL of the service that has the mirror at a URL; the URL itself if it is of no mirror."""
+    return _MIRROR.sub("", url.rstrip("/"))
+
+
 def stored_logins() -> Logins:
     """Return the logins of the user who runs the command."""
     return Logins(Path(click.get_app_dir("skill-registry")) / "logins.json")
@@ -159,7 +167,8 @@ def _other_names(server: str) -> list[str]:
 def configured_key(settings: Settings, server: str) -> str | None:
     """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named."""
     key, owner = settings.client.api_key, settings.client.server
-    is_owner = owner is None or server_name(owner.reveal()) == server_name(server)
+    names = (server_name(server), service_of(server_name(server)))
+    is_owner = owner is None or server_name(owner.reveal()) in names
     return key.reveal() if key and is_owner else None
 
 

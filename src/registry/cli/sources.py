@@ -44,6 +44,7 @@ def list_sources(as_json: bool, server: str | None, **flags: Any) -> None:
 @click.option("--branch", help="Branch of a git repository; default: its default branch.")
 @click.option("--priority", type=int, default=100, show_default=True, help="Sources with a lower number come first.")
 @click.option("--api-key", is_flag=True, help="Ask for the API key of a registry, or read it from standard input.")
+@click.option("--mirror", is_flag=True, help="Hand on the packages of a registry, below /mirrors/NAME.")
 @command.backend_options
 def add(
     name: str,
@@ -68,6 +69,7 @@ def add(
     is_folder = kind == "local" or (kind is None and not is_url)
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
+    fields |= {"mirror": True} if flags.pop("mirror") else {}
     fields |= {"api_key": console.ask_secret("API key")} if api_key else {}
     try:
         source = command.converted(NewSource.prepared(fields), NewSource)

@@ -42,8 +42,8 @@ SourceKey = Annotated[
 class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """One source: a git repository, a marketplace document or a zip of skills at a URL, another registry, or a folder.
 
-    Sources with a lower `priority` number come first. `api_key` is the secret credential for a registry. Raises
-    ValueError if the fields contradict each other.
+    Sources with a lower `priority` number come first. `api_key` is the secret credential for a registry. With `mirror`,
+    this service also hands on the packages of a registry. Raises ValueError if the fields contradict each other.
     """
 
     name: SourceName
@@ -53,6 +53,7 @@ class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
     branch: BranchName | None = None
     priority: Priority = 100
     api_key: SourceKey | None = None
+    mirror: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -63,6 +64,8 @@ class SourceEntry(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
             raise ValueError("only a source of type git can have a branch")
         if self.api_key is not None and self.type != "registry":
             raise ValueError("only a source of type registry can have an api_key")
+        if self.mirror and self.type != "registry":
+            raise ValueError("only a source of type registry can have mirror")
         if self.url is not None:
             _check_url(self.url)
             if self.type == "git":
@@ -85,6 +88,7 @@ class NewSource(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     branch: BranchName | None = None
     priority: Priority = 100
     api_key: SourceKey | None = None
+    mirror: bool = False
 
     @staticmethod
     def prepared(value: Any) -> Any:

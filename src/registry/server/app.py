@@ -39,6 +39,7 @@ from registry.http.routes.index import INDEX
 from registry.http.routes.log import LOG
 from registry.http.routes.manifest import MANIFEST, MANIFEST_ALONE
 from registry.http.routes.metrics import METRICS
+from registry.http.routes.mirrors import MIRROR_PREFIX, MIRRORS
 from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
 from registry.http.routes.parameters import ready_services
 from registry.http.routes.plain_files import PLAIN_FILES
@@ -108,6 +109,7 @@ PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
         "/": [*PROBES, *PAGES, *PLAIN_FILES, *INDEX, *FEED, to_version_1],
         API: [*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE],
         "/v1": V1_SKILLS,
+        MIRROR_PREFIX: MIRRORS,
     }
 )
 """The local profile: the routes below `/`, `/api/v1` and `/v1`, without authentication."""
@@ -139,6 +141,7 @@ PROFILE_A: Sequence[Any] = [
         **_GUARDED,
     ),
     Router("/", route_handlers=[*METRICS, *INDEX, *FEED], **_GUARDED),
+    Router(MIRROR_PREFIX, route_handlers=MIRRORS, **_GUARDED),
 ]
 """The registry profile: every route is behind the guard, except probes, pages and public routes."""
 
@@ -220,6 +223,18 @@ def _state(services: Services) -> State:
     return State(shared, deep_copy=False)
 
 
+def _compression() -> CompressionConfig:
+    packages = ["^(/mirrors/[^/]+)?/packages/", f"^{APM_PREFIX}/v1/packages/"]
+    return CompressionConfig(
+        backend="gzip",
+        gzip_compress_level=LEVEL,
+        middleware_class=Compression,
+        minimum_size=COMPRESSED_FROM_BYTES,
+        exclude=["/healthz", "/readyz", *packages, f"{CHANGES}$"],
+        exclude_opt_key="packed",
+    )
+
+
 def create_app(services: Services) -> Litestar:
     """Return the application over built services. Its lifespan starts and closes them."""
     settings, state = services.settings, _state(services)
@@ -252,14 +267,7 @@ def create_app(services: Services) -> Litestar:
         request_class=StrictRequest,
         before_request=StrictQueryParams(),
         request_max_body_size=settings.limits.json_body_bytes,
-        compression_config=CompressionConfig(
-            backend="gzip",
-            gzip_compress_level=LEVEL,
-            middleware_class=Compression,
-            minimum_size=COMPRESSED_FROM_BYTES,
-            exclude=["/healthz", "/readyz", "^/packages/", f"^{APM_PREFIX}/v1/packages/", f"{CHANGES}$"],
-            exclude_opt_key="packed",
-        ),
+        compression_config=_compression(),
         openapi_config=openapi_config(),
         plugins=[StructSchemas(), CardSchemas()],
         lifespan=[life],

@@ -25,6 +25,7 @@ from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
 from registry.inspection.inspector import Inspector
+from registry.mirrors.service import Mirrors
 from registry.outbound.configured import outbound_client
 from registry.project.manifest_file import ManifestFile
 from registry.project.project_files import ProjectFiles
@@ -115,6 +116,7 @@ class Services:
         self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector, self.manifest.follow)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
+        self.mirrors = Mirrors(settings, self.sources)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
         self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
         self.names = SkillNames(self.documents, self.skill_files, self.skill_backends)
@@ -122,8 +124,7 @@ class Services:
         self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)
         self._led = Startup(self._work_of_one())
         self._leading = self._make_leading(may_lead=worker == 0)
-        self._damage = damage_watch(self.database)
-        self._outages = outage_watch(self.database)
+        self._damage, self._outages = damage_watch(self.database), outage_watch(self.database)
         self._waking = CommitListener(self.database, self._look)
         self._starting = Startup(self._work_of_each())
 

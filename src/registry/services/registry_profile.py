@@ -27,6 +27,7 @@ from registry.transparency.checkpoint import LogCheckpoint, Signer
 from registry.transparency.fork import refuse_if_forked
 from registry.transparency.fork_guard import ForkGuard
 from registry.transparency.log import Kind, LogEntry, TransparencyLog
+from registry.transparency.merkle import Hash
 from registry.transparency.release_proof import encode_hashes
 from registry.transparency.witnesses import Cosignatures, Witness, WitnessWorker
 
@@ -148,21 +149,7 @@ class RegistryProfile:
             size=size,
             last=max(after, size - 1) if complete else shown[-1][0],
             complete=complete,
-            advisories=[self._advisory(number, text, size) for number, text in shown],
-        )
-
-    def _advisory(self, number: int, text: str, size: int) -> Advisory:
-        entry = msgspec.json.decode(text, type=LogEntry)
-        return Advisory(
-            number=number,
-            kind=entry.kind,
-            skill_id=str(entry.skill_id),
-            version=entry.version,
-            at=entry.at,
-            reason=entry.reason,
-            replacement=entry.replacement,
-            entry=text,
-            proof=encode_hashes(self.log.inclusion(number, size)),
+            advisories=[advisory(number, text, self.log.inclusion(number, size)) for number, text in shown],
         )
 
     def close(self) -> None:
@@ -170,6 +157,22 @@ class RegistryProfile:
         if self._sharing is not None:
             self._sharing.stop()
         self.access.close()
+
+
+def advisory(number: int, text: str, proof: list[Hash]) -> Advisory:
+    """Return an entry that withdraws or restores something, with its inclusion proof."""
+    entry = msgspec.json.decode(text, type=LogEntry)
+    return Advisory(
+        number=number,
+        kind=entry.kind,
+        skill_id=str(entry.skill_id),
+        version=entry.version,
+        at=entry.at,
+        reason=entry.reason,
+        replacement=entry.replacement,
+        entry=text,
+        proof=encode_hashes(proof),
+    )
 
 
 def configured_witnesses(settings: Settings) -> list[Witness]:

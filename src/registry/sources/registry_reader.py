@@ -36,6 +36,9 @@ UNHURRIED_SECONDS = 60.0
 OpenRegistry = Callable[[SourceEntry, Interruption], RemoteRegistry]
 """Returns the registry behind a source, whose requests an interruption ends."""
 
+Told = Callable[[SourceEntry, RemoteRegistry], None]
+"""Hears of a registry that has just been read."""
+
 IsKnown = Callable[[SourceEntry], bool]
 """Returns whether a source was neither removed nor changed."""
 
@@ -48,12 +51,14 @@ class RegistryReader:
         store: SourceStore,
         monitor: LogMonitor,
         withdrawals: FollowedWithdrawals,
+        told: Told,
         open_registry: OpenRegistry,
         is_known: IsKnown,
     ) -> None:
         self._store = store
         self._monitor = monitor
         self._withdrawals = withdrawals
+        self._told = told
         self._open = open_registry
         self._is_known = is_known
         self._running: set[Interruption] = set()
@@ -75,6 +80,7 @@ class RegistryReader:
                     self._monitor.check(registry)
                 self._take_over(source, mark, cursor, registry, page)
             self._withdrawals.update(registry)
+            self._told(source, registry)
             return Stored()
 
     def _take_over(

@@ -111,12 +111,19 @@ class RemoteRegistry:
 
     def releases(self, skill_id: str) -> list[Release]:
         """Return the published versions of a skill as its index file lists them. Raises SKILL_NOT_FOUND."""
+        return self.read_releases(skill_id, self.index_file(skill_id))
+
+    def index_file(self, skill_id: str) -> bytes:
+        """Return the index file of a skill, not verified. Raises SKILL_NOT_FOUND."""
         try:
-            body = self._get(f"/index/{quote(skill_id)}", INDEX_FILE_BYTES).body
+            return self._get(f"/index/{quote(skill_id)}", INDEX_FILE_BYTES).body or b""
         except StatusError as error:
             _raise_not_found(error, skill_id)
+
+    def read_releases(self, skill_id: str, body: bytes) -> list[Release]:
+        """Return the versions that an index file of this registry lists."""
         return read_releases(
-            self.url, skill_id, body or b"", lambda text: _log.warning("%s: index of %s: %s", self.url, skill_id, text)
+            self.url, skill_id, body, lambda text: _log.warning("%s: index of %s: %s", self.url, skill_id, text)
         )
 
     def download(self, release: Release, into: Path) -> None:

@@ -19,6 +19,7 @@ class SourceData(msgspec.Struct, kw_only=True):
     error: str | None
     warnings: list[str]
     configured: bool
+    mirror: bool = False
 
 
 class SourceSkills(msgspec.Struct, kw_only=True):

@@ -27,7 +27,7 @@ from registry.sources.marketplace_documents import built_in_listed
 from registry.sources.offers import Offers
 from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
 from registry.sources.registry_clients import RegistryClients
-from registry.sources.registry_reader import RegistryReader
+from registry.sources.registry_reader import RegistryReader, Told
 from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.schemas import (
     AllSkills,
@@ -54,6 +54,9 @@ class Sources:
         catalog: Stores the listed skills, which makes them searchable.
         clock: Returns the current time.
         access: The registries and credentials of the person whose command uses the sources.
+
+    Attributes:
+        told: Called with each registry that was read.
     """
 
     def __init__(
@@ -77,9 +80,12 @@ class Sources:
         self.log_monitor = LogMonitor(database)
         self.log_states = LogStates(database)
         withdrawals = FollowedWithdrawals(database, catalog, self.log_monitor, self.log_states)
-        self._registry_reader = RegistryReader(self._store, self.log_monitor, withdrawals, self._open, self._is_known)
+        self.told: Told = lambda source, registry: None
+        self._registry_reader = RegistryReader(
+            self._store, self.log_monitor, withdrawals, self._tell, self.open, self._is_known
+        )
         self._refresher = Refresher(self._read, self._store_outcome)
-        self._followers = Followers(self._store, self._open, self._start_refresh)
+        self._followers = Followers(self._store, self.open, self._start_refresh)
         self._thread = PeriodicWorker("source ages", self._refresh_old, _log, (DatabaseError,))
 
     def entries(self) -> list[SourceEntry]:
@@ -135,6 +141,7 @@ class Sources:
             error=self._timeout(source) or state.error,
             warnings=state.warnings,
             configured=self._is_configured(source.name),
+            mirror=source.mirror,
         )
 
     def _timeout(self, source: SourceEntry) -> str | None:
@@ -215,7 +222,11 @@ class Sources:
         keys = (source.api_key for source in self._of_registry(url))
         return self._clients.open(url, next(filter(None, keys), None))
 
-    def _open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
+    def _tell(self, source: SourceEntry, registry: RemoteRegistry) -> None:
+        self.told(source, registry)
+
+    def open(self, source: SourceEntry, interruption: Interruption | None = None) -> RemoteRegistry:
+        """Return the registry behind a source, with its credential. Raises OutboundError for an expired login."""
         return self._clients.open(str(source.url), source.api_key, interruption)
 
     def refresh(self, names: Collection[str] | None = None) -> None:

@@ -213,7 +213,7 @@ class SourceStore:
 
 def _identity(source: SourceEntry) -> str:
     """Return the text that changes if other skills may be listed. Another credential lists the same ones."""
-    return msgspec.json.encode(msgspec.structs.replace(source, api_key=None)).decode()
+    return msgspec.json.encode(msgspec.structs.replace(source, api_key=None, mirror=False)).decode()
 
 
 def _merged(before: list[str], page: ChangePage) -> list[str]:

@@ -193,6 +193,7 @@ def test_every_operation_of_the_registry_names_its_credentials(documents: dict[s
         "GET /healthz", "GET /readyz", "GET /api/status", "GET /api/v1/status",
         "GET /auth/oidc/audience",
         "GET /.well-known/skill-registry.json", "GET /.well-known/clawhub.json", "GET /.well-known/ai-catalog.json",
+        "GET /mirrors/{name}/.well-known/skill-registry.json",
     }  # fmt: skip
     for title, operation in operations(document):
         names = {name for way in operation["security"] for name in way}

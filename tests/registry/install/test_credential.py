@@ -3,16 +3,14 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
+from support.front import HEADERS, Front, Rewrite
 from support.parties import ClosedRegistry, Developer
 from support.s3 import SeaweedFS
 from support.web_server import WebServer
-
-HEADERS = ("x-api-key", "authorization")
 
 
 @pytest.fixture(scope="module")
@@ -26,32 +24,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory, bucket: SeaweedFS) -> Ite
 def thief() -> Iterator[WebServer]:
     with WebServer() as web:
         yield web
-
-
-Rewrite = Callable[[str, httpx.Response], tuple[int, dict[str, str], bytes]]
-"""Returns status, headers and body of what a front answers, given the path and the answer of the registry behind it."""
-
-
-class Front(dict[str, Any]):
-    """The answers of a server in front of a registry: it passes requests on, and rewrites what it likes."""
-
-    def __init__(self, registry: ClosedRegistry, rewrite: Rewrite) -> None:
-        self._registry = registry
-        self._rewrite = rewrite
-
-    def get(self, path: str, default: object = None) -> Any:
-        """Return what answers a path."""
-
-        def answer(request: Any) -> None:
-            sent = {name: value for name, value in request.headers.items() if name.lower() in HEADERS}
-            status, headers, body = self._rewrite(path, httpx.get(f"{self._registry.address}{path}", headers=sent))
-            request.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                request.send_header(name, value)
-            request.end_headers()
-            request.wfile.write(body)
-
-        return answer
 
 
 def redirecting(thief: WebServer) -> Rewrite:

@@ -12,22 +12,22 @@ from registry.parsing.strict_json import MAX_INTEGER
 from registry.publish.osv import OsvList, osv_list
 from registry.services.registry_profile import Advisories
 
-_DEFAULT, _MOST = 100, 500
+DEFAULT_ADVISORIES, MOST_ADVISORIES = 100, 500
 _OPTIONS: dict[str, Any] = {"tags": ["transparency log"], "responses": ERRORS, "role": "user"}
 
 After = Annotated[
     int, QueryParameter(ge=0, le=MAX_INTEGER, description="The number of the last entry that the caller knows")
 ]
 Limit = Annotated[
-    int, QueryParameter(ge=1, le=MAX_INTEGER, description=f"How many to answer; above {_MOST} counts as that")
+    int, QueryParameter(ge=1, le=MAX_INTEGER, description=f"How many to answer; above {MOST_ADVISORIES} counts as that")
 ]
 
 
 @get("/registry/advisories", **_OPTIONS)
 @ORDINARY_POOL.handler
-def list_advisories(running: RunningServices, after: After = 0, limit: Limit = _DEFAULT) -> Ok[Advisories]:
+def list_advisories(running: RunningServices, after: After = 0, limit: Limit = DEFAULT_ADVISORIES) -> Ok[Advisories]:
     """List what was yanked, revoked, deprecated and restored, with the proofs that the signed log includes it."""
-    return Ok(running.registry.advisories(after, min(limit, _MOST)))
+    return Ok(running.registry.advisories(after, min(limit, MOST_ADVISORIES)))
 
 
 @get("/registry/advisories/osv", **_OPTIONS)

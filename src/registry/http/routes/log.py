@@ -16,7 +16,7 @@ from registry.services.registry_profile import PublishProof
 from registry.transparency.merkle import Hash
 from registry.transparency.release_proof import encode_hashes
 
-_MOST_ENTRIES = 1000
+MOST_ENTRIES = 1000
 _OPTIONS: dict[str, Any] = {"tags": ["transparency log"], "responses": ERRORS, "role": "user"}
 
 Number = Annotated[int, QueryParameter(ge=0, le=MAX_INTEGER, description="Of an entry, from 0 on")]
@@ -68,31 +68,31 @@ def verifier_key(services: Services) -> VerifierKey:
 @ORDINARY_POOL.handler
 def list_log_entries(running: RunningServices, start: Number = 0) -> Ok[Entries]:
     """Return at most 1,000 entries, beginning at an index."""
-    return Ok(Entries(start=start, entries=running.registry.log.entries(start, _MOST_ENTRIES)))
+    return Ok(Entries(start=start, entries=running.registry.log.entries(start, MOST_ENTRIES)))
 
 
 @get("/log/inclusion", **_OPTIONS)
 @ORDINARY_POOL.handler
 def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[Proof]:
     """Return the inclusion proof of an entry in the log of a given size."""
-    _check_size(running.registry.log.size(), size)
+    check_size(running.registry.log.size(), size)
     try:
         proof = running.registry.log.inclusion(number, size)
     except ValueError as error:
         raise validation_error(FieldError("number", str(error))) from None
-    return Ok(_encoded(size, proof))
+    return Ok(encoded_proof(size, proof))
 
 
 @get("/log/consistency", **_OPTIONS)
 @ORDINARY_POOL.handler
 def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[Proof]:
     """Return the consistency proof between two sizes of the log."""
-    _check_size(running.registry.log.size(), size)
+    check_size(running.registry.log.size(), size)
     try:
         proof = running.registry.log.consistency(before, size)
     except ValueError as error:
         raise validation_error(FieldError("before", str(error))) from None
-    return Ok(_encoded(size, proof))
+    return Ok(encoded_proof(size, proof))
 
 
 @get("/log/proof/{skill_scope:str}/{skill_name:str}/{version:str}", **_OPTIONS)
@@ -104,12 +104,14 @@ def prove_publish(
     return Ok(running.registry.publish_proof(f"{skill_scope}/{skill_name}", version))
 
 
-def _check_size(there: int, size: int) -> None:
+def check_size(there: int, size: int) -> None:
+    """Raise VALIDATION_ERROR for a size that a log of `there` entries never had."""
     if size > there:
         raise validation_error(FieldError("size", f"must be at most {there}: the log has no more entries"))
 
 
-def _encoded(size: int, proof: list[Hash]) -> Proof:
+def encoded_proof(size: int, proof: list[Hash]) -> Proof:
+    """Return the hashes of a proof as they are sent."""
     return Proof(size=size, proof=encode_hashes(proof))
 
 

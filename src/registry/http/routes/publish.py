@@ -34,7 +34,7 @@ _TAGS = ["publish"]
 _FIELDS = ("package", "file")
 _REQUEST_KEY = "Idempotency-Key"
 _MAX_KEY = 200
-_KEPT_FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+KEPT_FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -192,7 +192,7 @@ async def package_response(
     Raises SKILL_NOT_FOUND, CONFLICT if it is revoked, RATE_LIMITED, SERVICE_UNAVAILABLE.
     """
     found = await ORDINARY_POOL.run(running.publishing.published.find, skill_id, version)
-    known = not_modified(request, None, f'"{found.checksum}"', _KEPT_FOREVER)
+    known = not_modified(request, None, f'"{found.checksum}"', KEPT_FOREVER)
     if found.state != "revoked" and known.status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
     request.app.state.downloads.begin(request.scope)

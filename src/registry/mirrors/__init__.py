@@ -1,0 +1,1 @@
+"""Mirrors: packages, index lines and the log of other registries, kept as files and handed on as they are."""

@@ -1,0 +1,295 @@
+"""One mirror: what a registry has published, fetched when it is first asked for, checked, kept, and handed on.
+
+The log of the registry decides. A package must have the digest of its entry in the log, an index file must list what
+the log has, and the log must be the one that the registry has signed and extend what was seen of it before. While the
+registry cannot be reached, what is kept is handed on.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+
+from registry.db import DatabaseError
+from registry.domain.release_proofs import ReleaseProof
+from registry.errors import RegistryError, conflict, service_unavailable, skill_not_found
+from registry.mirrors.kept_files import KeptFiles, KeptPackage
+from registry.mirrors.kept_log import MAX_ENTRIES, KeptLog, LogDamaged, LoggedPackage
+from registry.outbound import OutboundError
+from registry.parsing.json_document import read_json
+from registry.sources.log_monitor import LogMonitor, LogRefused
+from registry.sources.remote_registry import Release, RemoteRegistry
+from registry.transparency.checkpoint import LogCheckpoint, Verifier
+from registry.transparency.release_proof import encode_hashes
+
+_log = logging.getLogger("registry.mirrors")
+
+_CONTACT_SECONDS = 1.0
+"""So often the registry is asked at most whether its log has grown."""
+
+_REST = 10
+"""After a failure the registry is left alone for this many times as long as it took to fail."""
+
+_RETRY_SECONDS = 2
+
+_T = TypeVar("_T")
+
+_FAULTS = (OutboundError, LogRefused, DatabaseError, OSError)
+
+
+class MirroredPackage(NamedTuple):
+    """A package that is open at its begin, its size and its checksum."""
+
+    file: BinaryIO
+    size: int
+    checksum: str
+
+
+class Mirror:
+    """The mirror of the registry behind one source, in `folder`.
+
+    Methods raise SERVICE_UNAVAILABLE for what is not kept while the registry cannot be read.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, open_registry: Callable[[], RemoteRegistry], monitor: LogMonitor
+    ) -> None:
+        self.name = name
+        self._folder = folder
+        self._open = open_registry
+        self._monitor = monitor
+        self._files = KeptFiles(folder)
+        self._asking = threading.Lock()
+        self._lock = threading.Lock()
+        self._kept: KeptLog | None = None
+        self._stamp = (0, 0)
+        self._next_contact = 0.0
+        self._problem: str | None = None
+        self._fresh: dict[str, int] = {}
+        self._fetching: dict[str, threading.Lock] = {}
+
+    def heard(self, registry: RemoteRegistry) -> None:
+        """Read what is new in the log of the registry, which has just answered. A failure is logged."""
+        with self._asking:
+            self._contact(registry)
+
+    def log(self, *, at_once: bool = False) -> KeptLog:
+        """Return the log, which the registry was asked for within the last second, or now, if it answers."""
+        is_due = time.monotonic() >= self._next_contact or (at_once and self._problem is None)
+        if is_due and self._asking.acquire(blocking=at_once or self._kept is None):  # others have the kept log
+            try:
+                self._contact(self._open())
+            finally:
+                self._asking.release()
+        try:
+            log = self._current()
+        except (LogDamaged, OSError) as damaged:
+            self._refuse(str(damaged))
+        if log.seen is None:
+            self._refuse("its log was never read")
+        return log
+
+    def key(self) -> str:
+        """Return the key of the log."""
+        seen = self.log().seen
+        return "" if seen is None else seen.key
+
+    def proof(self, skill_id: str, version: str) -> tuple[ReleaseProof, int]:
+        """Return the log entry of a version with its proof, and the size of its log. Raises SKILL_NOT_FOUND."""
+        log = self._log_with(skill_id, version)
+        logged = log.packages(skill_id)[version]
+        (note, size), (entry,) = log.signed(), self.entries(logged.number, 1)
+        steps = encode_hashes(log.inclusion(logged.number, size))
+        return ReleaseProof(checkpoint=note, number=logged.number, entry=entry, proof=steps), size
+
+    def _log_with(self, skill_id: str, version: str | None = None) -> KeptLog:
+        """Return the log, which has a skill, or a version of it. Raises SKILL_NOT_FOUND."""
+        for at_once in (False, True):  # it may have been published a moment ago
+            log = self.log(at_once=at_once)
+            versions = log.packages(skill_id)
+            if versions if version is None else version in versions:
+                return log
+        raise skill_not_found(skill_id, version)
+
+    def entries(self, start: int, limit: int) -> list[str]:
+        """Return at most `limit` entries of the log from a number on."""
+        return self._intact(lambda log: log.entries(start, limit))
+
+    def withdrawing(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return number and text of at most `limit` entries that withdraw or restore something, beyond `after`."""
+        return self._intact(lambda log: log.withdrawing(after, limit))
+
+    def _intact(self, read: Callable[[KeptLog], list[_T]]) -> list[_T]:
+        """Return what is read of the log. One whose files were changed is fetched again."""
+        try:
+            return read(self.log())
+        except LogDamaged:
+            self._kept, self._next_contact = None, 0.0
+        try:
+            return read(self.log())
+        except LogDamaged as damaged:
+            self._refuse(str(damaged))
+
+    def lines(self, skill_id: str, address: str) -> list[dict[str, Any]]:
+        """Return the lines of the index file of a skill, with packages below `address`. Raises SKILL_NOT_FOUND.
+
+        What the log says of a version replaces what its line says.
+        """
+        log, body = self._index(skill_id)
+        registry, lines = self._open(), []
+        for raw in body.split(b"\n"):
+            for release in registry.read_releases(skill_id, raw):
+                line = read_json(raw, dict[str, Any])
+                line["download_url"] = f"{address}/packages/{skill_id}/{release.version}.zip"
+                withdrawn = log.withdrawal(skill_id, release.version)
+                if withdrawn is not None:
+                    line["withdrawn"] = msgspec.to_builtins(withdrawn)
+                    line["yanked"] = line["yanked"] or withdrawn.state != "deprecated"
+                lines.append(line)
+        return lines
+
+    def package(self, skill_id: str, version: str) -> MirroredPackage:
+        """Return the package of a version. Raises SKILL_NOT_FOUND, CONFLICT if it is revoked."""
+        log = self._log_with(skill_id, version)
+        logged = log.packages(skill_id)[version]
+        withdrawn = log.withdrawal(skill_id, version)
+        if withdrawn is not None and withdrawn.state == "revoked":
+            self._files.remove_package(logged.checksum)
+            raise conflict(f"Version {version} of skill '{skill_id}' is refused: it was {withdrawn.words}")
+        with self._only_fetcher(logged.checksum):
+            kept = self._files.package(logged.checksum) or self._fetched(skill_id, version, logged)
+        return MirroredPackage(kept.file, kept.size, logged.checksum)
+
+    def _fetched(self, skill_id: str, version: str, logged: LoggedPackage) -> KeptPackage:
+        _, body = self._index(skill_id)
+        registry = self._open()
+        release = next((one for one in registry.read_releases(skill_id, body) if one.version == version), None)
+        if release is None:
+            self._refuse(f"its index does not list {skill_id} {version}")
+        if self._problem is not None:
+            self._refuse(self._problem)
+        try:
+            with self._files.adding(logged.checksum) as temporary:
+                registry.download(release, temporary)
+        except _FAULTS as error:
+            self._refuse(str(error))
+        kept = self._files.package(logged.checksum)
+        if kept is None:
+            self._refuse(f"the package of {skill_id} {version} was changed while it was kept")
+        return kept
+
+    @contextmanager
+    def _only_fetcher(self, checksum: str) -> Iterator[None]:
+        """Let one thread at a time look for a package, so that it is fetched once."""
+        with self._lock:
+            lock = self._fetching.setdefault(checksum, threading.Lock())
+        with lock:
+            yield
+        with self._lock:
+            self._fetching.pop(checksum, None)
+
+    def _index(self, skill_id: str) -> tuple[KeptLog, bytes]:
+        """Return the index file of a skill, which lists what the log has. Raises SKILL_NOT_FOUND."""
+        log = self._log_with(skill_id)
+        body = self._files.index(skill_id)
+        if self._problem is None and (body is None or self._fresh.get(skill_id) != log.size):
+            try:
+                log, body = self._fetched_index(skill_id)
+            except (*_FAULTS, RegistryError) as error:
+                _log.warning("mirror %s: index of %s: %s", self.name, skill_id, error)
+                if body is None:
+                    self._refuse(str(error))
+        if body is None:
+            self._refuse(self._problem or "nothing of it is kept")
+        try:
+            self._check(log, skill_id, body)
+        except LogRefused as refused:
+            self._refuse(str(refused))
+        return log, body
+
+    def _fetched_index(self, skill_id: str) -> tuple[KeptLog, bytes]:
+        registry = self._open()
+        body = registry.index_file(skill_id)
+        log = self.log()
+        if any(release.version not in log.packages(skill_id) for release in registry.read_releases(skill_id, body)):
+            log = self.log(at_once=True)
+        self._check(log, skill_id, body)
+        self._files.put_index(skill_id, body)
+        self._fresh[skill_id] = log.size
+        return log, body
+
+    def _check(self, log: KeptLog, skill_id: str, body: bytes) -> None:
+        """Raise LogRefused if an index file lists what the log does not have."""
+        logged: Mapping[str, LoggedPackage] = log.packages(skill_id)
+        release: Release
+        for release in self._open().read_releases(skill_id, body):
+            known = logged.get(release.version)
+            if known is None or known.checksum != release.checksum:
+                raise LogRefused(
+                    f"the index lists {release.checksum} as {skill_id} {release.version}, and the log has "
+                    f"{known.checksum if known else 'no such version'}"
+                )
+
+    def _contact(self, registry: RemoteRegistry) -> None:
+        """Read what is new in the log of the registry, and note whether that worked."""
+        started = time.monotonic()
+        try:
+            self._follow(registry)
+        except _FAULTS as error:
+            if str(error) != self._problem:
+                _log.warning("mirror %s: %s", self.name, error)
+            self._problem = str(error)
+            pause = _REST * (time.monotonic() - started)
+        else:
+            self._problem, pause = None, 0.0
+        self._next_contact = time.monotonic() + max(_CONTACT_SECONDS, pause)
+
+    def _follow(self, registry: RemoteRegistry) -> None:
+        note = registry.checkpoint()
+        verifier = self._monitor.verify(registry, note)
+        state = verifier.read(note)
+        try:
+            log = self._current()
+        except LogDamaged as damaged:
+            _log.warning("mirror %s: %s; the log is fetched again", self.name, damaged)
+            log = KeptLog(self._folder)
+        if log.seen is not None and log.seen.key != verifier.text:
+            raise LogRefused(f"the log of {registry.url} has the key {log.seen.key} here, not {verifier.text}")
+        if state.size > MAX_ENTRIES:
+            raise LogRefused(f"the log of {registry.url} has more than {MAX_ENTRIES:,} entries, the most of a mirror")
+        if state.size == log.size and log.seen is not None:
+            log.refresh(note)
+        if state.size > log.size:
+            self._extend(log, registry, verifier, note, state)
+
+    def _extend(
+        self, log: KeptLog, registry: RemoteRegistry, verifier: Verifier, note: str, state: LogCheckpoint
+    ) -> None:
+        texts: list[str] = []
+        while (wanted := state.size - log.size - len(texts)) > 0:
+            page = registry.log_entries(log.size + len(texts))[:wanted]
+            if not page:
+                raise LogRefused(f"the log of {registry.url} shows {log.size + len(texts)} of {state.size} entries")
+            texts += page
+        with self._lock:
+            log.extend(verifier, note, texts)
+            self._kept, self._stamp = log, KeptLog.stamp(self._folder)
+
+    def _current(self) -> KeptLog:
+        """Return the log, which another process may have extended. Raises LogDamaged, OSError."""
+        with self._lock:
+            stamp, kept = KeptLog.stamp(self._folder), self._kept
+            if kept is None:
+                kept = KeptLog.read(self._folder)
+            elif stamp != self._stamp:
+                kept.catch_up()
+            self._kept, self._stamp = kept, stamp
+            return kept
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise service_unavailable(f"The mirror '{self.name}' cannot answer: {reason}", _RETRY_SECONDS)

@@ -1,0 +1,62 @@
+"""The mirrors of a service: one for each source of type `registry` that is to be mirrored."""
+
+import hashlib
+import shutil
+import threading
+from functools import partial
+
+from registry.config.settings import Settings
+from registry.domain.source_entry import SourceEntry
+from registry.errors import not_found
+from registry.mirrors.mirror import Mirror
+from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.service import Sources
+
+FOLDER = "mirrored"
+"""The folder of the data directory."""
+
+
+class Mirrors:
+    """Finds the mirrors by the names of their sources, and hears of each registry that the sources have read."""
+
+    def __init__(self, settings: Settings, sources: Sources) -> None:
+        self._folder = settings.data_dir / FOLDER
+        self._sources = sources
+        sources.told = self.heard
+        self._mirrors: dict[SourceEntry, Mirror] = {}
+        self._lock = threading.Lock()
+
+    def of(self, name: str) -> Mirror:
+        """Return the mirror of a source. Raises NOT_FOUND."""
+        source = next((source for source in self._sources.entries() if source.name == name and source.mirror), None)
+        if source is None:
+            raise not_found(f"Mirror '{name[:64]}'")
+        return self._at(source)
+
+    def heard(self, source: SourceEntry, registry: RemoteRegistry) -> None:
+        """Read what is new in the log of a registry that has just answered, if it is mirrored."""
+        if source.mirror:
+            self._at(source).heard(registry)
+
+    def _at(self, source: SourceEntry) -> Mirror:
+        with self._lock:
+            if source not in self._mirrors:
+                folder = self._folder / _folder_name(source)
+                registry = partial(self._sources.open, source)
+                self._mirrors[source] = Mirror(source.name, folder, registry, self._sources.log_monitor)
+            return self._mirrors[source]
+
+    def tidy(self) -> None:
+        """Remove what was kept of sources that are no mirrors any more. Raises OSError."""
+        kept = {_folder_name(source) for source in self._sources.entries() if source.mirror}
+        with self._lock:
+            self._mirrors = {source: one for source, one in self._mirrors.items() if _folder_name(source) in kept}
+        if self._folder.is_dir():
+            for folder in self._folder.iterdir():
+                if folder.name not in kept:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder_name(source: SourceEntry) -> str:
+    """Return the name of the folder of a mirror: another URL has another one."""
+    return f"{source.name}-{hashlib.sha256(str(source.url).encode()).hexdigest()[:16]}"
