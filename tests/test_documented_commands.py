@@ -22,6 +22,8 @@ NOT_RUN: Mapping[str, str] = {
     "docs/README.md: pip install": "it needs a package index; tests/clients/test_installers.py installs so",
     "docs/postgresql.md: pip install": "it needs a package index",
     "docs/commands.md: skill-registry install acme/starter": "it needs a pack: install/test_dependencies.py",
+    "docs/http-registry.md: skill-registry sources add corp": "it needs another registry: registry/mirrors",
+    "docs/http-registry.md: skill-registry mirror corp": "it needs another registry: registry/mirrors",
     "docs/operations.md: skill-registry admin backup /backups/2026-11-21 --dump": "it needs PostgreSQL and AWS's S3",
     "docs/publishing.md: skill-registry reviews list": "a package must wait: examples/review-tour.sh does it",
     "docs/tours.md: ": "scripts in examples/ print this page: test_docs.py runs them",

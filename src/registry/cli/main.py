@@ -63,6 +63,7 @@ _VISIBLE = lazy_commands(
             ("serve", "serve", "Serve the catalog over HTTP."),
             ("mcp", "mcp", "Speak the Model Context Protocol on standard input."),
             ("import_skills", "import", "Create many skills, from a folder or from lines of JSON."),
+            ("mirror", "mirror", "Fetch the packages of the registry that SOURCE mirrors."),
             ("catalog", "scan", "Read the skills directory once."),
             ("catalog", "status", "Show the state of the catalog and its indexes."),
             ("catalog", "reindex", "Update the search indexes for one skill or all."),

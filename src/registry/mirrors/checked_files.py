@@ -6,6 +6,8 @@ from pathlib import Path
 from registry.runtime.atomic_files import replace_file
 
 _LINE = 65
+_MOST_BYTES = 32 << 20
+"""Of a file: an index file has half as much."""
 
 
 class FileChanged(Exception):
@@ -20,7 +22,8 @@ def write_checked(path: Path, body: bytes) -> None:
 def read_checked(path: Path) -> bytes | None:
     """Return the body of a file, None if there is no file. Raises FileChanged, OSError."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES)
     except FileNotFoundError:
         return None
     body = content[_LINE:]

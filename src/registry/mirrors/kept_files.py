@@ -35,7 +35,7 @@ class KeptFiles:
 
     def index(self, skill_id: str) -> bytes | None:
         """Return the index file of a skill, None if there is none."""
-        path = self._folder / _INDEX / skill_id
+        path = self._folder / self.index_name(skill_id)
         try:
             return read_checked(path)
         except FileChanged:
@@ -45,9 +45,13 @@ class KeptFiles:
 
     def put_index(self, skill_id: str, body: bytes) -> None:
         """Keep the index file of a skill."""
-        path = self._folder / _INDEX / skill_id
+        path = self._folder / self.index_name(skill_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_checked(path, body)
+
+    def has(self, checksum: str) -> bool:
+        """Return whether there is a package with a checksum, whose bytes may be damaged."""
+        return self._package(checksum).is_file()
 
     def package(self, checksum: str) -> KeptPackage | None:
         """Open the package with a checksum, None if there is none."""
@@ -89,6 +93,16 @@ class KeptFiles:
         for leftover in self._folder.rglob(f"{TEMPORARY_PREFIX}*"):
             leftover.unlink(missing_ok=True)
 
-    def _package(self, checksum: str) -> Path:
+    @staticmethod
+    def index_name(skill_id: str) -> str:
+        """Return the path of the index file of a skill below the folder."""
+        return f"{_INDEX}/{skill_id}"
+
+    @staticmethod
+    def package_name(checksum: str) -> str:
+        """Return the path of the package with a checksum below the folder."""
         name = checksum.removeprefix("sha256:")
-        return self._folder / _PACKAGES / name[:2] / name
+        return f"{_PACKAGES}/{name[:2]}/{name}"
+
+    def _package(self, checksum: str) -> Path:
+        return self._folder / self.package_name(checksum)

@@ -20,13 +20,14 @@ from registry.transparency.bundles import BUNDLE_ENTRIES, write_bundle
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier
 from registry.transparency.log import WITHDRAWALS, LogEntry
 from registry.transparency.log_reading import LogReading
-from registry.transparency.merkle import EMPTY, Hash, Tree, consistency_proof, inclusion_proof, leaf_hash
+from registry.transparency.merkle import EMPTY, Hash, Tree, consistency_proof, inclusion_proof, leaf_hash, root
 
 MAX_ENTRIES = 1_000_000
 """The most of a log. In memory each has a few hundred bytes."""
 
 _STATE, _BUNDLES = "state.json", "log"
 _ENTRY_CHARACTERS = 10_000
+_BUNDLE_BYTES = BUNDLE_ENTRIES * (_ENTRY_CHARACTERS + 1)
 
 
 _UNREADABLE = (FileChanged, msgspec.DecodeError, CheckpointInvalid)
@@ -181,7 +182,8 @@ class KeptLog:
         while start < end:
             first = start - start % BUNDLE_ENTRIES
             last = min(end, first + BUNDLE_ENTRIES)
-            lines = self._bundle(start).read_bytes().decode("ascii", "replace").split("\n")[:-1]
+            with self._bundle(start).open("rb") as file:
+                lines = file.read(_BUNDLE_BYTES).decode("ascii", "replace").split("\n")[:-1]
             if len(lines) < last - first:
                 raise LogRefused("a file of its entries is cut off")
             found += lines[start - first : last - first]
@@ -194,7 +196,8 @@ class KeptLog:
         try:
             texts = self._stored(start, end)
         except (OSError, LogRefused) as error:
-            raise LogDamaged(f"the kept log cannot be read: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise LogDamaged(f"the kept log cannot be read: {reason}") from None
         for number, text in enumerate(texts, start=start):
             if leaf_hash(text.encode()) != self._tree.subtree(0, number):
                 raise LogDamaged(f"the kept entry {number} of the log was changed")
@@ -217,6 +220,24 @@ class KeptLog:
         for skill_id, versions in self._packages.items():
             for version, package in versions.items():
                 yield skill_id, version, package
+
+    def skills(self) -> list[str]:
+        """Return the ids of all skills of which a version was published."""
+        return list(self._packages)
+
+    def file_names(self) -> list[str]:
+        """Return the paths of the files of the log below its folder."""
+        bundles = range(0, self.size, BUNDLE_ENTRIES)
+        return [_STATE, *(self._bundle(number).relative_to(self._folder).as_posix() for number in bundles)]
+
+    def root(self, size: int) -> Hash:
+        """Return the root of the first `size` entries."""
+        return root(size, self._tree.subtree)
+
+    def is_revoked(self, skill_id: str, version: str) -> bool:
+        """Return whether a version is revoked."""
+        withdrawn = self.withdrawal(skill_id, version)
+        return withdrawn is not None and withdrawn.state == "revoked"
 
     def withdrawal(self, skill_id: str, version: str) -> Withdrawn | None:
         """Return how a version, or all of its skill, is withdrawn."""

@@ -17,9 +17,11 @@ import msgspec
 
 from registry.db import DatabaseError
 from registry.domain.release_proofs import ReleaseProof
+from registry.domain.source_entry import SourceEntry
 from registry.errors import RegistryError, conflict, service_unavailable, skill_not_found
 from registry.mirrors.kept_files import KeptFiles, KeptPackage
 from registry.mirrors.kept_log import MAX_ENTRIES, KeptLog, LogDamaged, LoggedPackage
+from registry.mirrors.space import MirrorsFull, Space
 from registry.outbound import OutboundError
 from registry.parsing.json_document import read_json
 from registry.sources.log_monitor import LogMonitor, LogRefused
@@ -39,7 +41,7 @@ _RETRY_SECONDS = 2
 
 _T = TypeVar("_T")
 
-_FAULTS = (OutboundError, LogRefused, DatabaseError, OSError)
+_FAULTS = (OutboundError, LogRefused, MirrorsFull, DatabaseError, OSError)
 
 
 class MirroredPackage(NamedTuple):
@@ -57,20 +59,25 @@ class Mirror:
     """
 
     def __init__(
-        self, name: str, folder: Path, open_registry: Callable[[], RemoteRegistry], monitor: LogMonitor
+        self,
+        source: SourceEntry,
+        folder: Path,
+        open_registry: Callable[[], RemoteRegistry],
+        monitor: LogMonitor,
+        space: Space,
     ) -> None:
-        self.name = name
+        self.name, self.url = source.name, str(source.url)
         self._folder = folder
         self._open = open_registry
         self._monitor = monitor
-        self._files = KeptFiles(folder)
+        self.space = space
+        self.files = KeptFiles(folder)
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._kept: KeptLog | None = None
         self._stamp = (0, 0)
         self._next_contact = 0.0
         self._problem: str | None = None
-        self._fresh: dict[str, int] = {}
         self._fetching: dict[str, threading.Lock] = {}
 
     def heard(self, registry: RemoteRegistry) -> None:
@@ -89,15 +96,20 @@ class Mirror:
         try:
             log = self._current()
         except (LogDamaged, OSError) as damaged:
-            self._refuse(str(damaged))
+            self._refuse(_reason(damaged))
         if log.seen is None:
             self._refuse("its log was never read")
         return log
 
     def key(self) -> str:
-        """Return the key of the log."""
-        seen = self.log().seen
-        return "" if seen is None else seen.key
+        """Return the key of the log. Anybody may ask for it, so a failure does not name the registry."""
+        try:
+            seen = self.log().seen
+        except RegistryError:
+            seen = None
+        if seen is None:
+            self._refuse("its log was never read")
+        return seen.key
 
     def proof(self, skill_id: str, version: str) -> tuple[ReleaseProof, int]:
         """Return the log entry of a version with its proof, and the size of its log. Raises SKILL_NOT_FOUND."""
@@ -115,6 +127,46 @@ class Mirror:
             if versions if version is None else version in versions:
                 return log
         raise skill_not_found(skill_id, version)
+
+    def asked(self) -> KeptLog:
+        """Return the log, for which the registry was asked just now."""
+        log = self.log(at_once=True)
+        if self._problem is not None:
+            self._refuse(self._problem)
+        return log
+
+    def keep_index(self, skill_id: str) -> None:
+        """Fetch the index file of a skill, unless what is kept lists all its versions. Raises SKILL_NOT_FOUND."""
+        self._index(skill_id)
+
+    def has(self, checksum: str) -> bool:
+        """Return whether the package with a checksum is kept."""
+        return self.files.has(checksum)
+
+    def kept_log(self) -> KeptLog:
+        """Return the log that is kept, for which the registry is not asked. Raises LogDamaged, OSError."""
+        return self._current()
+
+    def adopt(self, log: KeptLog) -> None:
+        """Keep a log from elsewhere, which must extend the kept one, or be an earlier state of it.
+
+        Raises LogRefused for a fork and for another key, LogDamaged, MirrorsFull, OSError.
+        """
+        kept, seen = self._current(), log.seen
+        if seen is None:
+            return
+        verifier = self._monitor.verifier(self.url, seen.key)
+        if kept.seen is not None and kept.seen.key != seen.key:
+            raise LogRefused(f"the log of {self.url} has the key {kept.seen.key} here, not {seen.key}")
+        if log.size > kept.size:
+            self._keep(kept, verifier, seen.checkpoint, log.entries(kept.size, log.size - kept.size))
+        elif kept.root(log.size) != log.root(log.size):
+            raise LogRefused(f"the log of {self.url} was forked: {log.size} entries are not those that are kept")
+
+    def take_index(self, skill_id: str, body: bytes) -> None:
+        """Keep an index file from elsewhere, which was checked. Raises MirrorsFull, OSError."""
+        self.space.take(len(body))
+        self.files.put_index(skill_id, body)
 
     def entries(self, start: int, limit: int) -> list[str]:
         """Return at most `limit` entries of the log from a number on."""
@@ -146,10 +198,11 @@ class Mirror:
             for release in registry.read_releases(skill_id, raw):
                 line = read_json(raw, dict[str, Any])
                 line["download_url"] = f"{address}/packages/{skill_id}/{release.version}.zip"
+                line.pop("withdrawn", None)
                 withdrawn = log.withdrawal(skill_id, release.version)
                 if withdrawn is not None:
                     line["withdrawn"] = msgspec.to_builtins(withdrawn)
-                    line["yanked"] = line["yanked"] or withdrawn.state != "deprecated"
+                line["yanked"] = withdrawn is not None and withdrawn.state != "deprecated"
                 lines.append(line)
         return lines
 
@@ -158,11 +211,11 @@ class Mirror:
         log = self._log_with(skill_id, version)
         logged = log.packages(skill_id)[version]
         withdrawn = log.withdrawal(skill_id, version)
-        if withdrawn is not None and withdrawn.state == "revoked":
-            self._files.remove_package(logged.checksum)
+        if withdrawn is not None and log.is_revoked(skill_id, version):
+            self.files.remove_package(logged.checksum)
             raise conflict(f"Version {version} of skill '{skill_id}' is refused: it was {withdrawn.words}")
         with self._only_fetcher(logged.checksum):
-            kept = self._files.package(logged.checksum) or self._fetched(skill_id, version, logged)
+            kept = self.files.package(logged.checksum) or self._fetched(skill_id, version, logged)
         return MirroredPackage(kept.file, kept.size, logged.checksum)
 
     def _fetched(self, skill_id: str, version: str, logged: LoggedPackage) -> KeptPackage:
@@ -174,11 +227,12 @@ class Mirror:
         if self._problem is not None:
             self._refuse(self._problem)
         try:
-            with self._files.adding(logged.checksum) as temporary:
+            self.space.take(release.size)
+            with self.files.adding(logged.checksum) as temporary:
                 registry.download(release, temporary)
         except _FAULTS as error:
-            self._refuse(str(error))
-        kept = self._files.package(logged.checksum)
+            self._refuse(_reason(error))
+        kept = self.files.package(logged.checksum)
         if kept is None:
             self._refuse(f"the package of {skill_id} {version} was changed while it was kept")
         return kept
@@ -188,26 +242,28 @@ class Mirror:
         """Let one thread at a time look for a package, so that it is fetched once."""
         with self._lock:
             lock = self._fetching.setdefault(checksum, threading.Lock())
-        with lock:
-            yield
-        with self._lock:
-            self._fetching.pop(checksum, None)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                self._fetching.pop(checksum, None)
 
     def _index(self, skill_id: str) -> tuple[KeptLog, bytes]:
         """Return the index file of a skill, which lists what the log has. Raises SKILL_NOT_FOUND."""
         log = self._log_with(skill_id)
-        body = self._files.index(skill_id)
-        if self._problem is None and (body is None or self._fresh.get(skill_id) != log.size):
+        body = self.files.index(skill_id)
+        if self._problem is None and not self._lists_all(log, skill_id, body):
             try:
                 log, body = self._fetched_index(skill_id)
             except (*_FAULTS, RegistryError) as error:
                 _log.warning("mirror %s: index of %s: %s", self.name, skill_id, error)
                 if body is None:
-                    self._refuse(str(error))
+                    self._refuse(_reason(error))
         if body is None:
             self._refuse(self._problem or "nothing of it is kept")
         try:
-            self._check(log, skill_id, body)
+            self.check_index(log, skill_id, body)
         except LogRefused as refused:
             self._refuse(str(refused))
         return log, body
@@ -218,12 +274,18 @@ class Mirror:
         log = self.log()
         if any(release.version not in log.packages(skill_id) for release in registry.read_releases(skill_id, body)):
             log = self.log(at_once=True)
-        self._check(log, skill_id, body)
-        self._files.put_index(skill_id, body)
-        self._fresh[skill_id] = log.size
+        self.check_index(log, skill_id, body)
+        self.take_index(skill_id, body)
         return log, body
 
-    def _check(self, log: KeptLog, skill_id: str, body: bytes) -> None:
+    def _lists_all(self, log: KeptLog, skill_id: str, body: bytes | None) -> bool:
+        """Return whether an index file lists every version that the log has. Nothing else of one changes later."""
+        if body is None:
+            return False
+        listed = {release.version for release in self._open().read_releases(skill_id, body)}
+        return listed >= log.packages(skill_id).keys()
+
+    def check_index(self, log: KeptLog, skill_id: str, body: bytes) -> None:
         """Raise LogRefused if an index file lists what the log does not have."""
         logged: Mapping[str, LoggedPackage] = log.packages(skill_id)
         release: Release
@@ -241,9 +303,9 @@ class Mirror:
         try:
             self._follow(registry)
         except _FAULTS as error:
-            if str(error) != self._problem:
-                _log.warning("mirror %s: %s", self.name, error)
-            self._problem = str(error)
+            if _reason(error) != self._problem:
+                _log.info("mirror %s: %s", self.name, error)  # the source has the error
+            self._problem = _reason(error)
             pause = _REST * (time.monotonic() - started)
         else:
             self._problem, pause = None, 0.0
@@ -262,10 +324,12 @@ class Mirror:
             raise LogRefused(f"the log of {registry.url} has the key {log.seen.key} here, not {verifier.text}")
         if state.size > MAX_ENTRIES:
             raise LogRefused(f"the log of {registry.url} has more than {MAX_ENTRIES:,} entries, the most of a mirror")
-        if state.size == log.size and log.seen is not None:
-            log.refresh(note)
-        if state.size > log.size:
+        if state.size > log.size or log.seen is None:
             self._extend(log, registry, verifier, note, state)
+        elif log.root(state.size) != state.root:
+            raise LogRefused(f"the log of {registry.url} was forked: its {state.size} entries are not those kept here")
+        elif state.size == log.size:
+            log.refresh(note)
 
     def _extend(
         self, log: KeptLog, registry: RemoteRegistry, verifier: Verifier, note: str, state: LogCheckpoint
@@ -276,6 +340,10 @@ class Mirror:
             if not page:
                 raise LogRefused(f"the log of {registry.url} shows {log.size + len(texts)} of {state.size} entries")
             texts += page
+        self._keep(log, verifier, note, texts)
+
+    def _keep(self, log: KeptLog, verifier: Verifier, note: str, texts: list[str]) -> None:
+        self.space.take(sum(map(len, texts)))
         with self._lock:
             log.extend(verifier, note, texts)
             self._kept, self._stamp = log, KeptLog.stamp(self._folder)
@@ -293,3 +361,8 @@ class Mirror:
 
     def _refuse(self, reason: str) -> NoReturn:
         raise service_unavailable(f"The mirror '{self.name}' cannot answer: {reason}", _RETRY_SECONDS)
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong, without a path of this machine."""
+    return f"what it keeps cannot be used: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -9,6 +9,7 @@ from registry.config.settings import Settings
 from registry.domain.source_entry import SourceEntry
 from registry.errors import not_found
 from registry.mirrors.mirror import Mirror
+from registry.mirrors.space import Space
 from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.service import Sources
 
@@ -21,8 +22,9 @@ class Mirrors:
 
     def __init__(self, settings: Settings, sources: Sources) -> None:
         self._folder = settings.data_dir / FOLDER
+        self._space = Space(self._folder, settings.limits.mirror_bytes)
         self._sources = sources
-        sources.told = self.heard
+        sources.told, sources.settled = self.heard, self.tidy
         self._mirrors: dict[SourceEntry, Mirror] = {}
         self._lock = threading.Lock()
 
@@ -43,11 +45,11 @@ class Mirrors:
             if source not in self._mirrors:
                 folder = self._folder / _folder_name(source)
                 registry = partial(self._sources.open, source)
-                self._mirrors[source] = Mirror(source.name, folder, registry, self._sources.log_monitor)
+                self._mirrors[source] = Mirror(source, folder, registry, self._sources.log_monitor, self._space)
             return self._mirrors[source]
 
     def tidy(self) -> None:
-        """Remove what was kept of sources that are no mirrors any more. Raises OSError."""
+        """Remove what was kept of sources that are no mirrors any more."""
         kept = {_folder_name(source) for source in self._sources.entries() if source.mirror}
         with self._lock:
             self._mirrors = {source: one for source, one in self._mirrors.items() if _folder_name(source) in kept}

@@ -2,7 +2,7 @@
 
 import datetime
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -57,6 +57,7 @@ class Sources:
 
     Attributes:
         told: Called with each registry that was read.
+        settled: Called at the start, and after a source was removed.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Sources:
         self.log_states = LogStates(database)
         withdrawals = FollowedWithdrawals(database, catalog, self.log_monitor, self.log_states)
         self.told: Told = lambda source, registry: None
+        self.settled: Callable[[], None] = lambda: None
         self._registry_reader = RegistryReader(
             self._store, self.log_monitor, withdrawals, self._tell, self.open, self._is_known
         )
@@ -176,6 +178,7 @@ class Sources:
         self._store.remove(name)
         self._followers.follow(self.entries())
         self._forget(source)
+        self.settled()
 
     def _forget(self, source: SourceEntry) -> None:
         self.fetcher.remove(source.name)
@@ -273,6 +276,7 @@ class Sources:
         self.fetcher.remove_partial()
         for removed in self._store.remove_others(source.name for source in self.entries()):
             self._forget(removed)
+        self.settled()
         self._thread.start()
         self._followers.start(self.entries())
 

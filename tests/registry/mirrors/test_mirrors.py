@@ -9,63 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+from support.mirrors import MirrorService, Upstream
 from support.parties import Developer
-from support.ports import free_port
-from support.publishing import Registry, skill_package
 from support.waiting import wait_until
-
-
-class Upstream(Registry):
-    """A closed registry on a fixed port, so that it can be stopped and started."""
-
-    def __init__(self, folder: Path) -> None:
-        port = free_port()
-        self.address = f"http://127.0.0.1:{port}"
-        super().__init__(folder, "--port", str(port))
-
-    def release(self, name: str, version: str = "1.0.0") -> str:
-        """Publish a version of `acme/<name>` and return its checksum."""
-        job = self.finished(self.publish(skill_package(name, version)))
-        assert job["status"] == "accepted", job
-        return str(job["checksum"])
-
-    def withdraw(self, action: str, name: str, version: str = "1.0.0") -> None:
-        """Yank or revoke a version."""
-        path = f"/api/v1/registry/skills/acme/{name}/{version}/{action}"
-        self.http.post(path, headers=self.caller("root", "admin")).raise_for_status()
-
-    def new_key(self) -> str:
-        """Return a new API key that may read."""
-        body, admin = {"name": "reader", "role": "user"}, self.caller("root", "admin")
-        return str(self.http.post("/api/v1/auth/keys", json=body, headers=admin).json()["data"]["key"])
-
-
-class MirrorService(Registry):
-    """A registry of its own that mirrors another one as the source `corp`."""
-
-    def __init__(self, folder: Path, upstream: Upstream) -> None:
-        allowed = ("--outbound-allowed-host", upstream.address.removeprefix("http://"))
-        super().__init__(folder, "--port", str(free_port()), *allowed)
-
-    @property
-    def address(self) -> str:
-        """The URL of the mirror."""
-        return f"{self.url}/mirrors/corp"
-
-    def follow(self, upstream: Upstream) -> None:
-        """Mirror a registry, with a key for it."""
-        body = {"name": "corp", "url": upstream.address, "api_key": upstream.new_key(), "mirror": True}
-        answer = self.api("POST", "/registry/sources", json=body, headers=self.caller("root", "admin"))
-        assert (answer.status_code, answer.json()["data"]["error"]) == (201, None), answer.text
-
-    def new_key(self) -> str:
-        """Return a new API key that may read."""
-        body, admin = {"name": "reader", "role": "user"}, self.caller("root", "admin")
-        return str(self.http.post("/api/v1/auth/keys", json=body, headers=admin).json()["data"]["key"])
-
-    def kept(self, *parts: str) -> list[Path]:
-        """Return the kept files that match a pattern."""
-        return [path for path in self.data_dir.glob("/".join(("mirrored", "*", *parts))) if path.is_file()]
 
 
 class Both(NamedTuple):
@@ -136,12 +82,11 @@ def test_each_package_is_fetched_once(both: Both) -> None:
     assert line["download_url"] == f"{both.mirror.address}/packages/acme/once/1.0.0.zip"
 
 
-@pytest.mark.parametrize("pattern", ["packages/*/*", "index/acme/changed", "log/*", "state.json"])
+@pytest.mark.parametrize("pattern", ["packages/*/*", "index/acme/changed-index", "log/*", "state.json"])
 def test_a_changed_byte_of_what_is_kept_is_refused_and_fetched_again(both: Both, pattern: str) -> None:
-    name = pattern.partition("/")[0]
-    if name == "packages":
-        both.upstream.release("changed")
-    installs(both.developer(f"changed-{name}"), "acme/changed")
+    name = f"changed-{pattern.partition('/')[0].removesuffix('.json')}"
+    both.upstream.release(name)
+    installs(both.developer(name), f"acme/{name}")
     paths = both.mirror.kept(pattern)
     assert paths
     with away(both.upstream):
@@ -150,8 +95,8 @@ def test_a_changed_byte_of_what_is_kept_is_refused_and_fetched_again(both: Both,
             path.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
         both.mirror.stop()
         both.mirror.start()
-        installs(both.developer(f"refused-{name}"), "acme/changed", "cannot answer")
-    installs(both.developer(f"again-{name}"), "acme/changed")
+        installs(both.developer(f"refused-{name}"), f"acme/{name}", "cannot answer")
+    installs(both.developer(f"again-{name}"), f"acme/{name}")
 
 
 def test_what_the_registry_revokes_is_refused_soon(both: Both) -> None:
@@ -216,3 +161,16 @@ def test_only_a_registry_can_be_mirrored(both: Both) -> None:
     admin = both.mirror.caller("root", "admin")
     answer = both.mirror.api("POST", "/registry/sources", json=body, headers=admin)
     assert (answer.status_code, "registry" in answer.text) == (400, True)
+
+
+def test_what_was_kept_of_a_removed_source_is_deleted(both: Both) -> None:
+    admin, reader = both.mirror.caller("root", "admin"), both.mirror.caller("reader", "user")
+    body = {"name": "shortly", "url": both.upstream.address, "api_key": both.upstream.new_key(), "mirror": True}
+    both.mirror.api("POST", "/registry/sources", json=body, headers=admin).raise_for_status()
+    both.mirror.get("/mirrors/shortly/packages/acme/hello/1.0.0.zip", reader).raise_for_status()
+    folders = set((both.mirror.data_dir / "mirrored").iterdir())
+    assert len(folders) == 2
+    both.mirror.api("DELETE", "/registry/sources/shortly", headers=admin).raise_for_status()
+    assert [folder.name.startswith("corp-") for folder in (both.mirror.data_dir / "mirrored").iterdir()] == [True]
+    assert both.mirror.get("/mirrors/shortly/index/acme/hello", reader).status_code == 404
+    assert both.mirror.get("/mirrors/corp/packages/acme/hello/1.0.0.zip", reader).status_code == 200

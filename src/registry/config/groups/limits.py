@@ -85,6 +85,9 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
     index_bytes: Annotated[
         int, Meta(ge=1, le=1 << 40, description="maximum size of the clone of the registry index")
     ] = 5 << 30
+    mirror_bytes: Annotated[
+        int, Meta(ge=1, le=1 << 50, description="maximum size of all that is kept of mirrored registries")
+    ] = 20 << 30
     bin_days: Annotated[
         int, Meta(ge=0, le=3650, description="days that uninstalled skills are kept, to be restored; 0 keeps none")
     ] = 30
