@@ -22,7 +22,11 @@ from registry.skill_folder.placing import copy_folder, placing_skill_folder
 from registry.skill_folder.writing import removing_skill_folder
 
 MOST_BYTES = 1 << 30
-"""The size of the bin. The oldest entries beyond it are deleted; the newest stays, whatever its size."""
+"""The size of the bin. The oldest entries beyond it are deleted soon; the newest stays, whatever its size."""
+
+_EMPTIED_EVERY = datetime.timedelta(hours=1)
+_EMPTIED_AFTER = 16
+"""The bin is emptied after this part of `MOST_BYTES` too: a removal does not read all entries of the ones before."""
 
 _ENTRY = "entry.json"
 _SKILL = "skill"
@@ -64,6 +68,8 @@ class SkillBin:
         self.days = days
         self._place = place
         self._clock = clock
+        self._emptied_at: datetime.datetime | None = None
+        self._added = 0  # bytes since then
 
     @classmethod
     def configured(cls, settings: Settings, clock: Callable[[], datetime.datetime]) -> "SkillBin":
@@ -94,7 +100,10 @@ class SkillBin:
                 if not os.path.lexists(kept / _SKILL):
                     shutil.rmtree(kept)
             raise
-        self.empty(but=kept)
+        self._added += entry.size
+        is_due = self._emptied_at is None or abs(self._clock() - self._emptied_at) >= _EMPTIED_EVERY
+        if is_due or self._added >= MOST_BYTES // _EMPTIED_AFTER:
+            self.empty(but=kept)
 
     def entries(self) -> list[BinEntry]:
         """Return what can be restored, what was removed last first."""
@@ -132,6 +141,7 @@ class SkillBin:
     def empty(self, but: Path | None = None) -> None:
         """Delete the entries that are too old, and the oldest beyond `MOST_BYTES`."""
         total = 0
+        self._emptied_at, self._added = self._clock(), 0
         oldest = self._clock() - datetime.timedelta(days=self.days)
         for kept, entry in self._entries():
             total += entry.size
