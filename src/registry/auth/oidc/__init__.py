@@ -1,1 +1,1 @@
-"""Trusted publishing by OpenID Connect: a build server proves which workflow it runs, and needs no secret."""
+"""OpenID Connect: build servers prove which workflow they run, and people sign in at an issuer."""
