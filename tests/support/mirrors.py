@@ -35,9 +35,9 @@ class Upstream(Registry):
 class MirrorService(Registry):
     """A registry of its own that mirrors another one as the source `corp`."""
 
-    def __init__(self, folder: Path, upstream: Upstream, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, upstream: Upstream, *args: str, env: Mapping[str, str] | None = None) -> None:
         allowed = ("--outbound-allowed-host", upstream.address.removeprefix("http://"))
-        super().__init__(folder, "--port", str(free_port()), *allowed, env=env)
+        super().__init__(folder, "--port", str(free_port()), *allowed, *args, env=env)
 
     @property
     def address(self) -> str:
