@@ -159,9 +159,13 @@ class SignIn:
     @property
     def issuer(self) -> str:
         """The issuer at which people sign in. Raises NOT_FOUND where there is none."""
-        if self._settings.issuer is None:
+        self._refuse_if_off()
+        return self._settings.issuer or ""
+
+    def _refuse_if_off(self) -> None:
+        """Raise NOT_FOUND where nobody signs in at an issuer."""
+        if not self.is_on:
             raise RegistryError("NOT_FOUND", "Nobody signs in at an issuer here: auth.oidc.issuer is not set")
-        return self._settings.issuer
 
     @property
     def scope(self) -> str:
@@ -172,8 +176,9 @@ class SignIn:
         """Return the page to go to, and a cookie with the token of a person, or with why there is none.
 
         `answer` are the parameters with which the issuer sends the browser back. Raises UNAUTHORIZED for an answer to
-        no sign-in of this browser, SERVICE_UNAVAILABLE, RATE_LIMITED.
+        no sign-in of this browser, NOT_FOUND where nobody signs in so, SERVICE_UNAVAILABLE, RATE_LIMITED.
         """
+        self._refuse_if_off()
         failures = self._access.limiter.failures(caller.address)
         if failures.is_exceeded:
             raise rate_limited("Too many failed sign-ins from this address", failures.reset_seconds)
@@ -269,7 +274,11 @@ class SignIn:
             raise AssertionInvalid("the identity token belongs to another sign-in")
 
     def take(self, cookie: str) -> SignedIn:
-        """Return the token of a sign-in that has just ended. Raises UNAUTHORIZED, also for one that was refused."""
+        """Return the token of a sign-in that has just ended.
+
+        Raises UNAUTHORIZED, also for one that was refused, and NOT_FOUND where nobody signs in so.
+        """
+        self._refuse_if_off()
         try:
             outcome: _Outcome = self._unsealed(cookie, _Outcome)
         except AssertionInvalid as error:

@@ -68,7 +68,7 @@ def finish_sign_in(
     return _redirect(sent.location + _TAKEN_HERE, cookies)
 
 
-@post("/sign-in/token", status_code=200, fails={401}, changes=False, **_OPTIONS)
+@post("/sign-in/token", status_code=200, fails={401, 404}, changes=False, **_OPTIONS)
 @ADMINISTRATION_POOL.handler
 def take_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[SignedIn]]:
     """Return the token of the sign-in that has just ended in this browser, once."""
