@@ -17,6 +17,7 @@ from registry.install.package_cache import PackageCache
 from support.commands import Done
 from support.git_server import GitServer
 from support.publishing import Registry, skill_package
+from support.waiting import wait_until
 from support.web_server import WebServer, reply
 from support.zips import plain_zip
 
@@ -204,7 +205,8 @@ def test_processes_share_a_cache_and_may_be_killed(tmp_path: Path) -> None:
         writers = [
             subprocess.Popen([sys.executable, "-c", _WRITER, places[0], f"{places[1]}{number}"]) for number in range(2)
         ]
-        threading.Event().wait(0.7)
+        wait_until(lambda: any((kept.folder / "packages").glob("*/*")))  # imports take long on a busy machine
+        threading.Event().wait(0.3)
         for writer in writers:
             writer.kill()
             writer.wait()
