@@ -11,7 +11,7 @@ from registry.auth.locality import Connection, Headers, why_not_local
 from registry.auth.proxy_notice import ProxyNotice
 from registry.auth.rate_limits import Quota
 from registry.auth.tokens import Claims
-from registry.auth.users import Password, Person
+from registry.auth.users import Password, Person, User
 from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.domain.models import timestamp_of
@@ -22,6 +22,8 @@ Issuer = Literal["open", "closed", "loopback"]
 
 _MAX_EXCHANGES = 8
 """How many times in a row a token may be exchanged for another: each adds a credential to the next token."""
+
+TOO_MANY_FAILURES = "Too many failed token requests from this address"
 
 _CLOSED = (
     "Tokens are issued for a credential only: send an x-api-key, a bearer token, or username and password "
@@ -107,11 +109,7 @@ class TokenIssuer:
 
         `since` is the second since 1970 in which it is issued: a change of the user from then on ends it.
         """
-        credential = Credential(person.name, iat=since)
-        principal = Principal(
-            name=person.name, role=person.role, scope=person.scope, user=person.name, credential=credential
-        )
-        return self._issue_for(principal, TokenRequest(), caller)
+        return self._issue_for(_principal_of(person, since), TokenRequest(), caller)
 
     def change_password(self, new: NewPassword, principal: Principal, caller: Caller) -> TokenData:
         """Change the password of the user who calls, end the sign-ins of before, and return the token of a new one.
@@ -144,9 +142,7 @@ class TokenIssuer:
         return _too_many(quota) if quota.is_exceeded else error
 
     def _identify_by_body(self, request: TokenRequest, caller: Caller) -> Principal:
-        failures = self._access.limiter.failures(caller.address)
-        if failures.is_exceeded:
-            raise _too_many(failures)
+        self._access.limiter.refuse_after_failures(caller.address, TOO_MANY_FAILURES)
         if request.password is not None:
             return self._check_password(request.username, request.password, caller)
         if (reason := self._why_closed_to(caller)) is not None:
@@ -171,8 +167,7 @@ class TokenIssuer:
         if user is None:
             raise unauthorized("The username or the password is wrong")
         self._access.limiter.forgive(caller.address)
-        credential = Credential(user.name, iat=since)
-        return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name, credential=credential)
+        return _principal_of(user, since)
 
     def _why_closed_to(self, caller: Caller) -> str | None:
         """Return why a caller gets no token without a credential, None if it gets one."""
@@ -223,10 +218,16 @@ class TokenIssuer:
         return self._access.tokens.issue(subject, role, scope, at=at, until=until, credential=credential)
 
 
+def _principal_of(user: User | Person, since: int) -> Principal:
+    """Return the caller that a user is who has signed in at the second `since` of 1970."""
+    credential = Credential(user.name, iat=since)
+    return Principal(name=user.name, role=user.role, scope=user.scope, user=user.name, credential=credential)
+
+
 def _refuse_if_exceeded(tokens: Quota) -> None:
     if tokens.is_exceeded:
         raise rate_limited("Too many tokens and changes in this minute", tokens.reset_seconds)
 
 
 def _too_many(failures: Quota) -> RegistryError:
-    return rate_limited("Too many failed token requests from this address", failures.reset_seconds)
+    return rate_limited(TOO_MANY_FAILURES, failures.reset_seconds)

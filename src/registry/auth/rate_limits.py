@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, cast
 from registry.auth.fixed_windows import Delta, FixedWindows
 from registry.auth.shared_counts import SharedCounts
 from registry.config.groups import LimitsSettings
+from registry.errors import rate_limited
 
 Rate = Literal["read", "write", "publish"]
 
@@ -81,6 +82,12 @@ class RateLimiter:
         """Return the remaining quota of failed token requests of an address, after one more failure."""
         key = _failure_key(address)
         return Quota(self._failures, self._failures - 1 - self._counts.get(key), self._seconds_left(key))
+
+    def refuse_after_failures(self, address: str, message: str) -> None:
+        """Raise RATE_LIMITED, with a message, for an address that has no failure left."""
+        failures = self.failures(address)
+        if failures.is_exceeded:
+            raise rate_limited(message, failures.reset_seconds)
 
     def count_failure(self, address: str) -> Quota:
         """Count a failed token request and return the remaining quota."""

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import hmac
 import secrets
 from collections.abc import Callable, Sequence
 
@@ -113,6 +114,10 @@ class Tokens:
         if claims.nbf and claims.nbf > now + _LEEWAY_SECONDS:
             raise TokenInvalid("The token is not valid yet")
         return claims
+
+    def derived_keys(self, purpose: bytes) -> list[bytes]:
+        """Return keys for another purpose, in the order of those of the tokens: what they sign is no token."""
+        return [hmac.digest(key, purpose, "sha256") for key in self._keys]
 
     def seconds_left(self, expires_at: int) -> float:
         """Return the seconds until a moment, in seconds since 1970, by the clock of this server."""

@@ -169,8 +169,7 @@ class Users:
             if before and (before.name, before.role, before.scope) == (person.name, person.role, person.scope):
                 return self._revocations.earliest_issue(person.name)
             if before:
-                transaction.execute("delete from users where name = ?", (before.name,))
-                self._end_tokens(transaction, before.name)
+                self._delete(transaction, before.name)
             if transaction.read("select 1 from users where name = ?", (person.name,)):
                 raise conflict(f"The user name '{person.name}' belongs to another user: ask an administrator")
             transaction.execute(
@@ -191,9 +190,7 @@ class Users:
         with self._database.write(urgent=True) as transaction:
             rows = transaction.read("select name from users where issuer = ? and subject = ?", (issuer, subject))
             for (name,) in rows:
-                transaction.execute("delete from users where name = ?", (name,))
-                self._end_tokens(transaction, name)
-                transaction.touched.append(name)
+                self._delete(transaction, name)
         self._revocations.bump()
 
     def _end_tokens(self, transaction: Transaction, name: str) -> int:
@@ -204,12 +201,18 @@ class Users:
         transaction.execute("delete from user_tokens where owner = ?", (name,))
         return self._revocations.revoke_all(transaction, name)
 
+    def _delete(self, transaction: Transaction, name: str) -> bool:
+        """Delete a user and end its tokens. Return whether there was one. Call `bump` after the commit."""
+        if not transaction.execute("delete from users where name = ?", (name,)):
+            return False
+        self._end_tokens(transaction, name)
+        return True
+
     def remove(self, name: str) -> None:
         """Remove a user. Raises NOT_FOUND."""
         with self._database.write(urgent=True) as transaction:
-            if not transaction.execute("delete from users where name = ?", (name,)):
+            if not self._delete(transaction, name):
                 raise not_found(f"User '{name}'")
-            self._end_tokens(transaction, name)
         self._revocations.bump()
 
     def list(self, limit: int, offset: int) -> tuple[list[User], int]:

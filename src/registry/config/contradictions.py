@@ -3,10 +3,9 @@
 import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from registry.domain.addresses import AddressPolicy
-from registry.domain.hosts import is_loopback_host
+from registry.domain.hosts import is_private_url
 
 if TYPE_CHECKING:
     from registry.config.settings import Settings
@@ -43,8 +42,7 @@ def _sign_in(settings: "Settings") -> Iterator[str]:
         yield "auth.oidc.issuer needs the id of this service there: set auth.oidc.client_id"
     if not oidc.groups:
         yield "auth.oidc.issuer admits nobody: set auth.oidc.groups, such as *=user"
-    parts = urlsplit(oidc.issuer)
-    if parts.scheme != "https" and not is_loopback_host(parts.netloc):
+    if not is_private_url(oidc.issuer):
         yield "auth.oidc.issuer must be an https:// URL, except on this machine"
 
 

@@ -1,7 +1,8 @@
-"""Host names in requests and settings, with or without brackets and port."""
+"""Host names in requests, settings and URLs, with or without brackets and port."""
 
 import ipaddress
 import re
+from urllib.parse import urlsplit
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 
@@ -34,3 +35,12 @@ def is_loopback_address(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False
+
+
+def is_private_url(url: str) -> bool:
+    """Return whether a URL is of https, or of http on this machine: nobody on the way reads what is sent there."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback_host(parts.netloc))

@@ -97,7 +97,7 @@ class RegistryProfile:
         audience = public_url.reveal().rstrip("/") if public_url else "skill-registry"
         issuers = Issuers(outbound_client(settings.outbound))
         self.oidc = OidcExchange(self.access, Assertions(issuers, clock), audience)
-        self.sign_in = SignIn(settings, self.access, self.issuer, issuers, clock)
+        self.sign_in = SignIn(settings.auth.oidc, self.access, self.issuer, issuers, clock)
         self.devices = Devices(self.sign_in, issuers, self.access)
 
     def start(self) -> None:

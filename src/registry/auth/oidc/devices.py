@@ -16,6 +16,7 @@ from registry.auth.rate_limits import address_key
 from registry.errors import RegistryError, rate_limited, unauthorized
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_TOO_MANY = "Too many sign-ins from this address"
 _WAITING = {"authorization_pending": False, "slow_down": True}
 """What the issuer says while the person is busy, and whether it was asked too early."""
 
@@ -44,11 +45,6 @@ class Waiting(msgspec.Struct, kw_only=True):
     """The person has not signed in yet. With `slow_down`, ask five seconds less often (RFC 8628, section 3.5)."""
 
     slow_down: bool
-
-
-class _Answer(msgspec.Struct):
-    id_token: str = ""
-    error: str = ""
 
 
 class Devices:
@@ -91,14 +87,10 @@ class Devices:
         self._count(caller)
         form = {"grant_type": _GRANT, "device_code": request.device_code}
         try:
-            discovery = self._issuers.discovery(self._sign_in.issuer)
-            answer: _Answer = self._sign_in.ask(discovery.token_endpoint, "token", form, _Answer)
+            answer = self._sign_in.redeem(form)
             if answer.error in _WAITING:
                 return Waiting(slow_down=_WAITING[answer.error])
-            if answer.error or not answer.id_token:
-                said = "".join(filter(str.isprintable, answer.error))[:100]
-                raise AssertionInvalid(f"the issuer gives no identity token ({said or 'it has no id_token'})")
-            return self._sign_in.admit(answer.id_token, None, caller)
+            return self._sign_in.admit(answer.identity(), None, caller)
         except IssuerDown as error:
             raise down(error) from None
         except AssertionInvalid as error:
@@ -107,8 +99,7 @@ class Devices:
 
     def _count(self, caller: Caller) -> None:
         """Count a request, which the issuer gets too, against the limits of its address. Raises RATE_LIMITED."""
-        failures = self._access.limiter.failures(caller.address)
         quota = self._access.limiter.count(f"address {address_key(caller.address)}", "write")
-        if failures.is_exceeded or quota.is_exceeded:
-            seconds = failures.reset_seconds if failures.is_exceeded else quota.reset_seconds
-            raise rate_limited("Too many sign-ins from this address", seconds)
+        self._access.limiter.refuse_after_failures(caller.address, _TOO_MANY)
+        if quota.is_exceeded:
+            raise rate_limited(_TOO_MANY, quota.reset_seconds)

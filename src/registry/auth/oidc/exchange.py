@@ -7,14 +7,14 @@ import msgspec
 from msgspec import Meta
 
 from registry.auth.access import Access
-from registry.auth.issuing import Caller
+from registry.auth.issuing import TOO_MANY_FAILURES, Caller
 from registry.auth.oidc.assertions import Assertions
-from registry.auth.oidc.issuers import AssertionInvalid, IssuerDown
+from registry.auth.oidc.issuers import AssertionInvalid, IssuerDown, said
 from registry.auth.oidc.publishers import GITHUB, TrustedPublisher, subject_of_publisher
 from registry.domain.models import timestamp_of
 from registry.domain.release_proofs import PUBLISHER_CHARACTERS, PublisherRun
 from registry.domain.roles import Narrowing, Segment
-from registry.errors import FieldError, rate_limited, service_unavailable, unauthorized, validation_error
+from registry.errors import FieldError, service_unavailable, unauthorized, validation_error
 
 LIFETIME_SECONDS = 900
 
@@ -61,9 +61,7 @@ class OidcExchange:
         Raises UNAUTHORIZED, RATE_LIMITED, VALIDATION_ERROR where several scopes fit, SERVICE_UNAVAILABLE while the
         issuer does not answer.
         """
-        failures = self._access.limiter.failures(caller.address)
-        if failures.is_exceeded:
-            raise rate_limited("Too many failed token requests from this address", failures.reset_seconds)
+        self._access.limiter.refuse_after_failures(caller.address, TOO_MANY_FAILURES)
         try:
             issued = self._issued(request, caller)
         except IssuerDown as error:
@@ -144,7 +142,7 @@ def _run(claims: Mapping[str, Any]) -> PublisherRun:
 
     def text(*names: str) -> str:
         given = next((claims[name] for name in names if isinstance(claims.get(name), str)), "")
-        return "".join(character for character in given if character.isprintable())[:PUBLISHER_CHARACTERS]
+        return said(given, PUBLISHER_CHARACTERS)
 
     return PublisherRun(
         issuer=text("iss"),

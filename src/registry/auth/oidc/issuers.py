@@ -164,6 +164,11 @@ class Issuers:
         )
 
 
+def said(text: str, most: int) -> str:
+    """Return what an issuer says as it may be shown: one line without control characters, of `most` characters."""
+    return "".join(filter(str.isprintable, text))[:most]
+
+
 def lifetime(claims: Mapping[str, Any], now: int) -> int:
     """Return for how many seconds a token is valid, from its issue to its end.
 

@@ -14,7 +14,7 @@ from registry.auth.keys import KeyName
 from registry.auth.own_tokens import SkillPatterns
 from registry.auth.revocations import Revocations
 from registry.db import Database, Reader, Row, Transaction
-from registry.domain.hosts import is_loopback_host
+from registry.domain.hosts import is_private_url
 from registry.domain.models import timestamp
 from registry.domain.release_proofs import PublisherText
 from registry.domain.roles import Segment, scope_of
@@ -198,17 +198,16 @@ def _issuer_and_claims(new: NewTrustedPublisher) -> tuple[str, dict[str, str]]:
         return GITHUB, new.github.claims()
     if new.issuer is None or not new.claims:
         raise validation_error(FieldError("issuer", "is required with claims, or send github"))
-    try:
-        parts = urlsplit(new.issuer)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback_host(parts.netloc))
-        is_url = is_safe and bool(parts.hostname) and not (parts.query or parts.fragment or parts.username)
-    except ValueError:
-        is_url = False
-    if not is_url or not new.issuer.isprintable() or not new.issuer.isascii():
+    if not (is_private_url(new.issuer) and _is_plain(new.issuer) and new.issuer.isprintable() and new.issuer.isascii()):
         raise validation_error(FieldError("issuer", "must be an https URL without a query, as its tokens name it"))
     if refused := sorted(_REFUSED & new.claims.keys()):
         raise validation_error(FieldError("claims", f"'{refused[0]}' is checked for every token: leave it out"))
     return new.issuer, new.claims
+
+
+def _is_plain(url: str) -> bool:
+    parts = urlsplit(url)
+    return bool(parts.hostname) and not (parts.query or parts.fragment or parts.username)
 
 
 def _json(value: object) -> str:

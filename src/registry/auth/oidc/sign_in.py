@@ -13,24 +13,31 @@ import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus, urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode
 
 import jwt
 import msgspec
 
-from registry.auth.access import Access, signing_keys
+from registry.auth.access import Access
 from registry.auth.issuing import Caller, TokenData, TokenIssuer
 from registry.auth.oidc.groups import Groups, NotAdmitted, subject_of
-from registry.auth.oidc.issuers import DOCUMENT_BYTES, FETCH_SECONDS, AssertionInvalid, IssuerDown, Issuers, lifetime
+from registry.auth.oidc.issuers import (
+    DOCUMENT_BYTES,
+    FETCH_SECONDS,
+    AssertionInvalid,
+    IssuerDown,
+    Issuers,
+    lifetime,
+    said,
+)
 from registry.auth.oidc.publishers import is_first_use
-from registry.config.settings import Settings
+from registry.config.groups import SignInSettings
 from registry.domain.addresses import OutboundError
-from registry.domain.hosts import is_loopback_host
+from registry.domain.hosts import is_private_url
 from registry.errors import (
     FieldError,
     RegistryError,
     forbidden,
-    rate_limited,
     service_unavailable,
     unauthorized,
     validation_error,
@@ -78,9 +85,18 @@ class _Outcome(msgspec.Struct, kw_only=True):
     refused: str = ""
 
 
-class _TokenAnswer(msgspec.Struct):
+class TokenAnswer(msgspec.Struct):
+    """What the issuer answers to a grant: an identity token, or why there is none (RFC 6749, section 5)."""
+
     id_token: str = ""
     error: str = ""
+
+    def identity(self) -> str:
+        """Return the identity token. Raises AssertionInvalid where there is none."""
+        if self.error or not self.id_token:
+            why = said(self.error, 100) or "it has no id_token"
+            raise AssertionInvalid(f"the issuer gives no identity token ({why})")
+        return self.id_token
 
 
 class Sent(NamedTuple):
@@ -94,7 +110,7 @@ class SignIn:
     """Signs people in at the issuer of the settings.
 
     Args:
-        settings: The settings, of which `auth.oidc` names the issuer.
+        settings: The settings `auth.oidc`.
         access: Holds the users and the secret.
         tokens: Issues the tokens.
         issuers: Asks the issuer.
@@ -103,20 +119,20 @@ class SignIn:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: SignInSettings,
         access: Access,
         tokens: TokenIssuer,
         issuers: Issuers,
         clock: Callable[[], datetime],
     ) -> None:
-        self._settings = settings.auth.oidc
+        self._settings = settings
         self._access = access
         self._tokens = tokens
         self._issuers = issuers
         self._clock = clock
         self._groups = Groups(self._settings)
         # Keys of their own: what they seal is no token, and no token is what they seal.
-        self._keys = [hmac.digest(key, b"sign-in", hashlib.sha256) for key in signing_keys(settings)]
+        self._keys = access.tokens.derived_keys(b"sign-in")
 
     @property
     def is_on(self) -> bool:
@@ -179,9 +195,7 @@ class SignIn:
         no sign-in of this browser, NOT_FOUND where nobody signs in so, SERVICE_UNAVAILABLE, RATE_LIMITED.
         """
         self._refuse_if_off()
-        failures = self._access.limiter.failures(caller.address)
-        if failures.is_exceeded:
-            raise rate_limited("Too many failed sign-ins from this address", failures.reset_seconds)
+        self._access.limiter.refuse_after_failures(caller.address, "Too many failed sign-ins from this address")
         try:
             begun = self._unsealed(cookie, _Begun)
             if not hmac.compare_digest(begun.state.encode(), answer.get("state", "").encode()):
@@ -201,9 +215,9 @@ class SignIn:
             if not is_first_use(transaction, self._clock(), f"sign-in\0{begun.state}", begun.exp):
                 raise AssertionInvalid("it has ended already")
         if not answer.get("code"):  # the person has said no, or may not use this service
-            said = "".join(filter(str.isprintable, answer.get("error_description") or answer.get("error") or ""))[:200]
-            return _Outcome(exp=until, refused=f"The issuer has not signed you in: {said or 'it does not say why'}")
-        token = self._redeem(
+            why = said(answer.get("error_description") or answer.get("error") or "", 200) or "it does not say why"
+            return _Outcome(exp=until, refused=f"The issuer has not signed you in: {why}")
+        token = self.redeem(
             {
                 "grant_type": "authorization_code",
                 "code": answer["code"],
@@ -212,18 +226,14 @@ class SignIn:
             }
         )
         try:
-            return _Outcome(exp=until, signed_in=self.admit(token.id_token, begun.nonce, caller))
+            return _Outcome(exp=until, signed_in=self.admit(token.identity(), begun.nonce, caller))
         except RegistryError as error:
             return _Outcome(exp=until, refused=str(error))
 
-    def _redeem(self, grant: Mapping[str, str]) -> _TokenAnswer:
-        """Return what the issuer gives for a grant. Raises AssertionInvalid for a grant it refuses, IssuerDown."""
-        answer: _TokenAnswer = self.ask(
-            self._issuers.discovery(self.issuer).token_endpoint, "token", grant, _TokenAnswer
-        )
-        if answer.error or not answer.id_token:
-            said = "".join(filter(str.isprintable, answer.error))[:100]
-            raise AssertionInvalid(f"the issuer gives no identity token ({said or 'it has no id_token'})")
+    def redeem(self, grant: Mapping[str, str]) -> TokenAnswer:
+        """Return what the issuer answers to a grant. Raises IssuerDown."""
+        endpoint = self._issuers.discovery(self.issuer).token_endpoint
+        answer: TokenAnswer = self.ask(endpoint, "token", grant, TokenAnswer)
         return answer
 
     def ask(self, url: str, name: str, form: Mapping[str, str], kind: type[Any]) -> Any:
@@ -306,12 +316,7 @@ class SignIn:
 
 def _endpoint(url: str, name: str) -> str:
     """Return the address of an endpoint. Raises IssuerDown for one that is none, or not safe."""
-    try:
-        parts = urlsplit(url)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback_host(parts.netloc))
-    except ValueError:
-        is_safe = False
-    if not is_safe or not url.isprintable():
+    if not is_private_url(url) or not url.isprintable():
         raise IssuerDown(f"it names no {name} endpoint with https")
     return url
 

@@ -1,4 +1,4 @@
-"""Sign-in of people at an issuer of OpenID Connect, in a browser."""
+"""Sign-in of people at an issuer of OpenID Connect: in a browser, and for a command by a code."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, QueryParameter
 
 from registry.auth.oidc.devices import DeviceCode, DeviceTokenRequest, Waiting
-from registry.auth.oidc.sign_in import BEGIN_SECONDS, TAKE_SECONDS, Sent, SignedIn
+from registry.auth.oidc.sign_in import BEGIN_SECONDS, TAKE_SECONDS, SignedIn
 from registry.domain.roles import PUBLIC
 from registry.http.envelope import Ok
 from registry.http.links import base_url
@@ -24,10 +24,10 @@ _TAKE = "/auth/sign-in/token"
 _TAKEN_HERE = "#signed-in"
 """Where the page takes the token over: it looks for this at the end of its address."""
 
+_OPTIONS: dict[str, Any] = {"tags": ["auth"], "role": PUBLIC, "security": [{}], "changes": False}
 _SENT = {303: ResponseSpec(None, generate_examples=False, description="Where the browser goes next")}
-_OPTIONS: dict[str, Any] = {"tags": ["auth"], "responses": {**ERRORS, **_SENT}, "role": PUBLIC, "security": [{}]}
-
-_CODE_OPTIONS: dict[str, Any] = {"tags": ["auth"], "responses": ERRORS, "role": PUBLIC, "security": [{}]}
+_SENDS: dict[str, Any] = {**_OPTIONS, "status_code": 303, "responses": {**ERRORS, **_SENT}}
+_ANSWERS: dict[str, Any] = {**_OPTIONS, "status_code": 200, "responses": ERRORS}
 
 Back = Annotated[str, QueryParameter(max_length=2000, description="The page to return to")]
 Code = Annotated[str, QueryParameter(max_length=4000, description="What the issuer gives for a person")]
@@ -35,7 +35,7 @@ State = Annotated[str, QueryParameter(name="state", max_length=200, description=
 Reason = Annotated[str, QueryParameter(max_length=2000, description="Why the issuer gives nothing")]
 
 
-@get("/sign-in", status_code=303, fails={404, 503}, changes=False, **_OPTIONS)
+@get("/sign-in", fails={404, 503}, **_SENDS)
 @OUTGOING_POOL.handler
 def begin_sign_in(request: Request[Any, Any, Any], running: RunningServices, back: Back = "/") -> Response[None]:
     """Send the browser to the issuer at which people sign in."""
@@ -47,7 +47,7 @@ def begin_sign_in(request: Request[Any, Any, Any], running: RunningServices, bac
     return _redirect(sent.location, [cookie])
 
 
-@get("/sign-in/callback", status_code=303, fails={401, 404, 429, 503}, changes=False, **_OPTIONS)
+@get("/sign-in/callback", fails={401, 404, 429, 503}, **_SENDS)
 @OUTGOING_POOL.handler
 def finish_sign_in(
     request: Request[Any, Any, Any],
@@ -59,7 +59,7 @@ def finish_sign_in(
 ) -> Response[None]:
     """End a sign-in to which the issuer has sent the browser back, and send it to the page."""
     answer = {"code": code, "state": given_state, "error": error, "error_description": error_description}
-    sent: Sent = running.registry.sign_in.finish(request.cookies.get(_BEGUN, ""), answer, caller_of(request))
+    sent = running.registry.sign_in.finish(request.cookies.get(_BEGUN, ""), answer, caller_of(request))
     own = base_url(request, running)
     cookies = [
         _cookie(request, own, _ENDED, _TAKE, sent.cookie, TAKE_SECONDS),
@@ -68,7 +68,7 @@ def finish_sign_in(
     return _redirect(sent.location + _TAKEN_HERE, cookies)
 
 
-@post("/sign-in/token", status_code=200, fails={401, 404}, changes=False, **_OPTIONS)
+@post("/sign-in/token", fails={401, 404}, **_ANSWERS)
 @ADMINISTRATION_POOL.handler
 def take_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[SignedIn]]:
     """Return the token of the sign-in that has just ended in this browser, once."""
@@ -77,20 +77,14 @@ def take_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> R
     return Response(Ok(signed_in), headers=NO_STORE, cookies=[gone])
 
 
-@post("/sign-in/device", status_code=200, fails={404, 429, 503}, changes=False, **_CODE_OPTIONS)
+@post("/sign-in/device", fails={404, 429, 503}, **_ANSWERS)
 @OUTGOING_POOL.handler
 def begin_device_sign_in(request: Request[Any, Any, Any], running: RunningServices) -> Response[Ok[DeviceCode]]:
     """Return a code that a person enters in a browser, on this or another device, to sign in for a command."""
     return Response(Ok(running.registry.devices.begin(caller_of(request))), headers=NO_STORE)
 
 
-@post(
-    "/sign-in/device/token",
-    status_code=200,
-    fails={401, 403, 404, 409, 429, 503},
-    changes=False,
-    **_CODE_OPTIONS,
-)
+@post("/sign-in/device/token", fails={401, 403, 404, 409, 429, 503}, **_ANSWERS)
 @OUTGOING_POOL.handler
 def take_device_sign_in(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DeviceTokenRequest]
