@@ -90,12 +90,14 @@ def test_a_changed_byte_of_what_is_kept_is_refused_and_fetched_again(both: Both,
     paths = both.mirror.kept(pattern)
     assert paths
     with away(both.upstream):
-        for path in paths:
-            content = path.read_bytes()
-            path.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+        for kept in paths:
+            content = kept.read_bytes()
+            kept.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
         both.mirror.stop()
         both.mirror.start()
         installs(both.developer(f"refused-{name}"), f"acme/{name}", "cannot answer")
+    for path in (f"index/acme/{name}", f"packages/acme/{name}/1.0.0.zip"):  # the registry is asked once a second
+        wait_until(lambda path=path: both.mirror.get(f"/mirrors/corp/{path}").status_code == 200)
     installs(both.developer(f"again-{name}"), f"acme/{name}")
 
 
