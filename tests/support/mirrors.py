@@ -26,11 +26,6 @@ class Upstream(Registry):
         path = f"/api/v1/registry/skills/acme/{name}/{version}/{action}"
         self.http.post(path, headers=self.caller("root", "admin")).raise_for_status()
 
-    def new_key(self) -> str:
-        """Return a new API key that may read."""
-        body, admin = {"name": "reader", "role": "user"}, self.caller("root", "admin")
-        return str(self.http.post("/api/v1/auth/keys", json=body, headers=admin).json()["data"]["key"])
-
 
 class MirrorService(Registry):
     """A registry of its own that mirrors another one as the source `corp`."""
@@ -49,11 +44,6 @@ class MirrorService(Registry):
         body = {"name": "corp", "url": upstream.address, "api_key": upstream.new_key(), "mirror": True}
         answer = self.api("POST", "/registry/sources", json=body, headers=self.caller("root", "admin"))
         assert (answer.status_code, answer.json()["data"]["error"]) == (201, None), answer.text
-
-    def new_key(self) -> str:
-        """Return a new API key that may read."""
-        body, admin = {"name": "reader", "role": "user"}, self.caller("root", "admin")
-        return str(self.http.post("/api/v1/auth/keys", json=body, headers=admin).json()["data"]["key"])
 
     def kept(self, *parts: str) -> list[Path]:
         """Return the kept files that match a pattern."""

@@ -55,14 +55,6 @@ class ClosedRegistry(Registry):
         """Return the header of a caller, who publishes in the scope unless named."""
         return super().caller(username or f"{self.scope}/ann", role)
 
-    def new_key(self, role: str = "user") -> str:
-        """Return a new API key."""
-        answer = self.http.post(
-            "/api/v1/auth/keys", json={"name": "reader", "role": role}, headers=self.caller("root", "admin")
-        )
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["data"]["key"])
-
     def release(self, name: str, version: str = "1.0.0", body: str = "# Body\n", **files: bytes) -> dict[str, Any]:
         """Publish a version and return its job."""
         job = self.finished(self.publish(skill_package(name, version, body, **files)))

@@ -65,6 +65,13 @@ class Registry(RunningServer):
         assert answer.status_code == 200, answer.text
         return {"Authorization": f"Bearer {answer.json()['data']['token']}"}
 
+    def new_key(self, role: str = "user") -> str:
+        """Return a new API key."""
+        body, admin = {"name": "reader", "role": role}, self.caller("root", "admin")
+        answer = self.http.post("/api/v1/auth/keys", json=body, headers=admin)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["data"]["key"])
+
     def publish(self, package: bytes, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
         """Upload a package."""
         files = {"package": ("package.zip", package, "application/zip")}

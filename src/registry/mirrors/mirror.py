@@ -221,7 +221,8 @@ class Mirror:
     def _fetched(self, skill_id: str, version: str, logged: LoggedPackage) -> KeptPackage:
         _, body = self._index(skill_id)
         registry = self._open()
-        release = next((one for one in registry.read_releases(skill_id, body) if one.version == version), None)
+        listed = registry.read_releases(skill_id, body)
+        release = next((release for release in listed if release.version == version), None)
         if release is None:
             self._refuse(f"its index does not list {skill_id} {version}")
         if self._problem is not None:

@@ -1,6 +1,6 @@
 """What the registry profile adds to the local one: access, token issuing, the log, metrics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -142,15 +142,8 @@ class RegistryProfile:
     def advisories(self, after: int, limit: int) -> Advisories:
         """Return at most `limit` entries beyond number `after` that withdraw or restore something. Raises LogForked."""
         size = self.log.size()
-        found = [(number, text) for number, text in self.log.withdrawals(after, limit + 1) if number < size]
-        shown, complete = found[:limit], len(found) <= limit
-        return Advisories(
-            checkpoint=self._current(size),
-            size=size,
-            last=max(after, size - 1) if complete else shown[-1][0],
-            complete=complete,
-            advisories=[advisory(number, text, self.log.inclusion(number, size)) for number, text in shown],
-        )
+        found = self.log.withdrawals(after, limit + 1)
+        return advisories_of(found, after, limit, self._current(size), size, self.log.inclusion)
 
     def close(self) -> None:
         """Write what is still pending."""
@@ -159,7 +152,30 @@ class RegistryProfile:
         self.access.close()
 
 
-def advisory(number: int, text: str, proof: list[Hash]) -> Advisory:
+def advisories_of(
+    found: Sequence[tuple[int, str]],
+    after: int,
+    limit: int,
+    checkpoint: str,
+    size: int,
+    inclusion: Callable[[int, int], list[Hash]],
+) -> Advisories:
+    """Return at most `limit` of the entries that were found beyond number `after`, of one more than that.
+
+    `checkpoint` signs `size` entries, of which `inclusion` returns the proofs.
+    """
+    within = [(number, text) for number, text in found if number < size]
+    shown, complete = within[:limit], len(within) <= limit
+    return Advisories(
+        checkpoint=checkpoint,
+        size=size,
+        last=max(after, size - 1) if complete else shown[-1][0],
+        complete=complete,
+        advisories=[_advisory(number, text, inclusion(number, size)) for number, text in shown],
+    )
+
+
+def _advisory(number: int, text: str, proof: list[Hash]) -> Advisory:
     """Return an entry that withdraws or restores something, with its inclusion proof."""
     entry = msgspec.json.decode(text, type=LogEntry)
     return Advisory(

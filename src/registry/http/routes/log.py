@@ -1,5 +1,6 @@
 """The transparency log: signed checkpoints, entries, and proofs."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -75,24 +76,16 @@ def list_log_entries(running: RunningServices, start: Number = 0) -> Ok[Entries]
 @ORDINARY_POOL.handler
 def prove_inclusion(running: RunningServices, number: Number, size: Size) -> Ok[Proof]:
     """Return the inclusion proof of an entry in the log of a given size."""
-    check_size(running.registry.log.size(), size)
-    try:
-        proof = running.registry.log.inclusion(number, size)
-    except ValueError as error:
-        raise validation_error(FieldError("number", str(error))) from None
-    return Ok(encoded_proof(size, proof))
+    log = running.registry.log
+    return Ok(proof_within(log.size(), size, "number", lambda: log.inclusion(number, size)))
 
 
 @get("/log/consistency", **_OPTIONS)
 @ORDINARY_POOL.handler
 def prove_consistency(running: RunningServices, before: Size, size: Size) -> Ok[Proof]:
     """Return the consistency proof between two sizes of the log."""
-    check_size(running.registry.log.size(), size)
-    try:
-        proof = running.registry.log.consistency(before, size)
-    except ValueError as error:
-        raise validation_error(FieldError("before", str(error))) from None
-    return Ok(encoded_proof(size, proof))
+    log = running.registry.log
+    return Ok(proof_within(log.size(), size, "before", lambda: log.consistency(before, size)))
 
 
 @get("/log/proof/{skill_scope:str}/{skill_name:str}/{version:str}", **_OPTIONS)
@@ -104,15 +97,17 @@ def prove_publish(
     return Ok(running.registry.publish_proof(f"{skill_scope}/{skill_name}", version))
 
 
-def check_size(there: int, size: int) -> None:
-    """Raise VALIDATION_ERROR for a size that a log of `there` entries never had."""
+def proof_within(there: int, size: int, field: str, prove: Callable[[], list[Hash]]) -> Proof:
+    """Return the proof of the first `size` of a log's `there` entries.
+
+    Raises VALIDATION_ERROR for a size that the log never had, and for `field` where `prove` raises ValueError.
+    """
     if size > there:
         raise validation_error(FieldError("size", f"must be at most {there}: the log has no more entries"))
-
-
-def encoded_proof(size: int, proof: list[Hash]) -> Proof:
-    """Return the hashes of a proof as they are sent."""
-    return Proof(size=size, proof=encode_hashes(proof))
+    try:
+        return Proof(size=size, proof=encode_hashes(prove()))
+    except ValueError as error:
+        raise validation_error(FieldError(field, str(error))) from None
 
 
 LOG = [get_checkpoint, get_log_key, list_log_entries, prove_inclusion, prove_consistency, prove_publish]

@@ -6,12 +6,10 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, get
 from litestar.params import FromPath
-from litestar.response import Stream
 
 from registry import __version__
 from registry.domain.api import API
 from registry.domain.roles import PUBLIC
-from registry.errors import FieldError, not_found, validation_error
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok
 from registry.http.links import base_url
@@ -19,13 +17,12 @@ from registry.http.request_state import request_state
 from registry.http.routes.advisories import DEFAULT_ADVISORIES, MOST_ADVISORIES, After, Limit
 from registry.http.routes.discovery import Discovery
 from registry.http.routes.index import NDJSON
-from registry.http.routes.log import MOST_ENTRIES, Entries, Number, Proof, Size, VerifierKey, check_size, encoded_proof
+from registry.http.routes.log import MOST_ENTRIES, Entries, Number, Proof, Size, VerifierKey, proof_within
 from registry.http.routes.parameters import ERRORS, RunningServices
-from registry.http.routes.publish import KEPT_FOREVER
-from registry.http.sent_files import sent
-from registry.http.thread_pools import OUTGOING_POOL, PACKAGE_POOL
+from registry.http.routes.publish import KEPT_FOREVER, sent_package, version_of
+from registry.http.thread_pools import OUTGOING_POOL
 from registry.mirrors.mirror import Mirror
-from registry.services.registry_profile import Advisories, PublishProof, advisory
+from registry.services.registry_profile import Advisories, PublishProof, advisories_of
 
 MIRROR_PREFIX = "/mirrors/{name:str}"
 
@@ -69,9 +66,7 @@ async def download_mirrored(
     file: FromPath[str],
 ) -> Response[Any]:
     """Return the package of a mirrored version, `<version>.zip`, with the digest that the log has."""
-    version = file.removesuffix(".zip")
-    if version == file:
-        raise not_found("Package")
+    version = version_of(file)
     request.app.state.downloads.begin(request.scope)
     mirror = await OUTGOING_POOL.run(running.mirrors.of, name)
     package = await OUTGOING_POOL.run(mirror.package, f"{skill_scope}/{skill_name}", version)
@@ -79,13 +74,7 @@ async def download_mirrored(
     known = not_modified(request, None, f'"{package.checksum}"', KEPT_FOREVER)
     if known.status_code == 304:
         return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
-    headers = {
-        **known.headers,
-        "Content-Length": str(package.size),
-        "Content-Disposition": f'attachment; filename="{skill_name}-{version}.zip"',
-        "X-Content-Type-Options": "nosniff",
-    }
-    return Stream(sent(package.file, package.size, PACKAGE_POOL), media_type="application/zip", headers=headers)
+    return sent_package(package.file, package.size, f"{skill_name}-{version}.zip", known)
 
 
 @get(f"{API}/log/checkpoint", media_type="text/plain", **_OPTIONS)
@@ -115,11 +104,7 @@ def list_mirrored_entries(running: RunningServices, name: FromPath[str], start: 
 def prove_mirrored_inclusion(running: RunningServices, name: FromPath[str], number: Number, size: Size) -> Ok[Proof]:
     """Return the inclusion proof of an entry in the log of a mirrored registry."""
     log = running.mirrors.of(name).log()
-    check_size(log.size, size)
-    try:
-        return Ok(encoded_proof(size, log.inclusion(number, size)))
-    except ValueError as error:
-        raise validation_error(FieldError("number", str(error))) from None
+    return Ok(proof_within(log.size, size, "number", lambda: log.inclusion(number, size)))
 
 
 @get(f"{API}/log/consistency", **_OPTIONS)
@@ -127,11 +112,7 @@ def prove_mirrored_inclusion(running: RunningServices, name: FromPath[str], numb
 def prove_mirrored_consistency(running: RunningServices, name: FromPath[str], before: Size, size: Size) -> Ok[Proof]:
     """Return the consistency proof between two sizes of the log of a mirrored registry."""
     log = running.mirrors.of(name).log()
-    check_size(log.size, size)
-    try:
-        return Ok(encoded_proof(size, log.consistency(before, size)))
-    except ValueError as error:
-        raise validation_error(FieldError("before", str(error))) from None
+    return Ok(proof_within(log.size, size, "before", lambda: log.consistency(before, size)))
 
 
 @get(_PROOF, **_OPTIONS)
@@ -157,16 +138,8 @@ def list_mirrored_advisories(
     mirror, limit = running.mirrors.of(name), min(limit, MOST_ADVISORIES)
     log = mirror.log()
     note, size = log.signed()
-    found = [(number, text) for number, text in mirror.withdrawing(after, limit + 1) if number < size]
-    shown, complete = found[:limit], len(found) <= limit
-    advisories = Advisories(
-        checkpoint=note,
-        size=size,
-        last=max(after, size - 1) if complete else shown[-1][0],
-        complete=complete,
-        advisories=[advisory(number, text, log.inclusion(number, size)) for number, text in shown],
-    )
-    return Ok(advisories)
+    found = mirror.withdrawing(after, limit + 1)
+    return Ok(advisories_of(found, after, limit, note, size, log.inclusion))
 
 
 def _address(request: Request[Any, Any, Any], running: RunningServices, name: str) -> str:

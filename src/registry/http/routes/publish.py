@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from litestar import Request, Response, get, post
@@ -178,10 +178,15 @@ async def download(
     file: FromPath[str],
 ) -> Response[Any]:
     """Return the package of a version, `<version>.zip`. With a wrong digest, it is never sent whole."""
+    return await package_response(request, running, f"{skill_scope}/{skill_name}", version_of(file))
+
+
+def version_of(file: str) -> str:
+    """Return the version in the name of a package, `<version>.zip`. Raises NOT_FOUND for another name."""
     version = file.removesuffix(".zip")
     if version == file:
         raise not_found("Package")
-    return await package_response(request, running, f"{skill_scope}/{skill_name}", version)
+    return version
 
 
 async def package_response(
@@ -197,16 +202,20 @@ async def package_response(
         return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
     request.app.state.downloads.begin(request.scope)
     package = await PACKAGE_POOL.run(running.publishing.packages.stream, found)
-    headers = {
-        **known.headers,
-        "Content-Length": str(found.size),
-        "Content-Disposition": f'attachment; filename="{skill_id.rpartition("/")[2]}-{version}.zip"',
-        "X-Content-Type-Options": "nosniff",
-    }
     request_state(request.scope).at_end(package.close)
     count_use(request, skill_id, "downloaded")
-    body = sent(package, found.size, PACKAGE_POOL)
-    return Stream(body, media_type="application/zip", headers=headers)
+    return sent_package(package, found.size, f"{skill_id.rpartition('/')[2]}-{version}.zip", known)
+
+
+def sent_package(package: BinaryIO, size: int, name: str, known: Response[Any]) -> Stream:
+    """Return the response with an open package of `size` bytes, to be saved as `name`, with the headers of `known`."""
+    headers = {
+        **known.headers,
+        "Content-Length": str(size),
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Stream(sent(package, size, PACKAGE_POOL), media_type="application/zip", headers=headers)
 
 
 PUBLISH = [publish, check_package, list_publish_jobs, publish_status, retry_publish, list_index]
