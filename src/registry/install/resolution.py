@@ -6,8 +6,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, ResolutionTooDeep, Resolver
-from resolvelib.structs import RequirementInformation
+from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, ResolutionTooDeep
+from resolvelib.resolvers import Criterion, RequirementInformation
+from resolvelib.resolvers import Resolution as Search
 
 from registry.domain.dependencies import MAX_DEPENDENCIES, SkillDependency
 from registry.domain.models import version_parts
@@ -70,14 +71,14 @@ def resolve(roots: Sequence[Requirement], shelf: Shelf, tell: Callable[[], None]
     """
     provider = _Provider(shelf)
     try:
-        result = Resolver(provider, _Teller(tell)).resolve(list(roots), max_rounds=_MOST_ROUNDS)
+        found = _Search(provider, _Teller(tell)).resolve(list(roots), max_rounds=_MOST_ROUNDS)
     except ResolutionImpossible as impossible:
         raise Unresolvable(_explained(impossible.causes, shelf)) from None
     except ResolutionTooDeep:
         raise Unresolvable(
             f"the ranges contradict each other in too many ways: no set was found in {_MOST_ROUNDS:,} steps"
         ) from None
-    return Resolution(_ordered(roots[0].skill_id, result.mapping))
+    return Resolution(_ordered(roots[0].skill_id, found.mapping))
 
 
 class _Teller(BaseReporter[Requirement, Choice, str]):
@@ -88,6 +89,30 @@ class _Teller(BaseReporter[Requirement, Choice, str]):
 
     def starting_round(self, index: int) -> None:
         self._tell()
+
+
+class _Search(Search[Requirement, Choice, str]):
+    """Remembers which choices meet all that is required of them.
+
+    resolvelib asks that of each chosen skill twice in every step. Neither a choice nor a criterion ever changes: others
+    replace it.
+    """
+
+    def __init__(self, provider: "_Provider", reporter: BaseReporter[Requirement, Choice, str]) -> None:
+        super().__init__(provider, reporter)
+        self._satisfying: dict[str, tuple[Criterion[Requirement, Choice], Choice]] = {}
+
+    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Requirement, Choice]) -> bool:
+        chosen = self.state.mapping.get(name)
+        if chosen is None:
+            return False
+        known = self._satisfying.get(name)
+        if known is not None and known[0] is criterion and known[1] is chosen:
+            return True
+        is_satisfying = super()._is_current_pin_satisfying(name, criterion)
+        if is_satisfying:
+            self._satisfying[name] = criterion, chosen
+        return is_satisfying
 
 
 class _Provider(AbstractProvider[Requirement, Choice, str]):
