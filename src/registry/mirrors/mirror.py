@@ -8,7 +8,7 @@ registry cannot be reached, what is kept is handed on.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
@@ -18,14 +18,15 @@ import msgspec
 from registry.db import DatabaseError
 from registry.domain.release_proofs import ReleaseProof
 from registry.domain.source_entry import SourceEntry
+from registry.domain.withdrawals import Withdrawn
 from registry.errors import RegistryError, conflict, service_unavailable, skill_not_found
 from registry.mirrors.kept_files import KeptFiles, KeptPackage
 from registry.mirrors.kept_log import MAX_ENTRIES, KeptLog, LogDamaged, LoggedPackage
+from registry.mirrors.parsed_index import IndexParser, ParsedIndex
 from registry.mirrors.space import MirrorsFull, Space
 from registry.outbound import OutboundError
-from registry.parsing.json_document import read_json
 from registry.sources.log_monitor import LogMonitor, LogRefused
-from registry.sources.remote_registry import Release, RemoteRegistry
+from registry.sources.remote_registry import RemoteRegistry
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
 from registry.transparency.release_proof import encode_hashes
 
@@ -72,6 +73,7 @@ class Mirror:
         self._monitor = monitor
         self.space = space
         self.files = KeptFiles(folder)
+        self._parser = IndexParser(self.url)
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._kept: KeptLog | None = None
@@ -164,9 +166,14 @@ class Mirror:
             raise LogRefused(f"the log of {self.url} was forked: {log.size} entries are not those that are kept")
 
     def take_index(self, skill_id: str, body: bytes) -> None:
-        """Keep an index file from elsewhere, which was checked. Raises MirrorsFull, OSError."""
-        self.space.take(len(body))
-        self.files.put_index(skill_id, body)
+        """Keep an index file from elsewhere, which was checked, unless what is kept lists more.
+
+        Raises MirrorsFull, OSError.
+        """
+        kept = self._kept_index(skill_id)
+        if kept is None or not kept.lines.keys() >= self._parser.parsed(skill_id, body).lines.keys():
+            self.space.take(len(body))
+            self.files.put_index(skill_id, body)
 
     def entries(self, start: int, limit: int) -> list[str]:
         """Return at most `limit` entries of the log from a number on."""
@@ -192,18 +199,17 @@ class Mirror:
 
         What the log says of a version replaces what its line says.
         """
-        log, body = self._index(skill_id)
-        registry, lines = self._open(), []
-        for raw in body.split(b"\n"):
-            for release in registry.read_releases(skill_id, raw):
-                line = read_json(raw, dict[str, Any])
-                line["download_url"] = f"{address}/packages/{skill_id}/{release.version}.zip"
-                line.pop("withdrawn", None)
-                withdrawn = log.withdrawal(skill_id, release.version)
-                if withdrawn is not None:
-                    line["withdrawn"] = msgspec.to_builtins(withdrawn)
-                line["yanked"] = withdrawn is not None and withdrawn.state != "deprecated"
-                lines.append(line)
+        log, index = self._index(skill_id)
+        lines = []
+        for version, line in index.lines.items():
+            withdrawn = log.withdrawal(skill_id, version)
+            fields = dict(line.fields)
+            fields["download_url"] = f"{address}/packages/{skill_id}/{version}.zip"
+            fields.pop("withdrawn", None)
+            if withdrawn is not None:
+                fields["withdrawn"] = msgspec.to_builtins(withdrawn)
+            fields["yanked"] = _is_yanked(withdrawn)
+            lines.append(fields)
         return lines
 
     def package(self, skill_id: str, version: str) -> MirroredPackage:
@@ -219,18 +225,16 @@ class Mirror:
         return MirroredPackage(kept.file, kept.size, logged.checksum)
 
     def _fetched(self, skill_id: str, version: str, logged: LoggedPackage) -> KeptPackage:
-        _, body = self._index(skill_id)
-        registry = self._open()
-        listed = registry.read_releases(skill_id, body)
-        release = next((release for release in listed if release.version == version), None)
-        if release is None:
+        _, index = self._index(skill_id)
+        if version not in index.lines:
             self._refuse(f"its index does not list {skill_id} {version}")
+        release = index.lines[version].release
         if self._problem is not None:
             self._refuse(self._problem)
         try:
             self.space.take(release.size)
             with self.files.adding(logged.checksum) as temporary:
-                registry.download(release, temporary)
+                self._open().download(release, temporary)
         except _FAULTS as error:
             self._refuse(_reason(error))
         kept = self.files.package(logged.checksum)
@@ -250,53 +254,42 @@ class Mirror:
             with self._lock:
                 self._fetching.pop(checksum, None)
 
-    def _index(self, skill_id: str) -> tuple[KeptLog, bytes]:
+    def _index(self, skill_id: str) -> tuple[KeptLog, ParsedIndex]:
         """Return the index file of a skill, which lists what the log has. Raises SKILL_NOT_FOUND."""
         log = self._log_with(skill_id)
-        body = self.files.index(skill_id)
-        if self._problem is None and not self._lists_all(log, skill_id, body):
+        index = self._kept_index(skill_id)
+        if self._problem is None and (index is None or not index.lists_all(log, skill_id)):
             try:
-                log, body = self._fetched_index(skill_id)
+                log, index = self._fetched_index(skill_id)
             except (*_FAULTS, RegistryError) as error:
                 _log.warning("mirror %s: index of %s: %s", self.name, skill_id, error)
-                if body is None:
+                if index is None:
                     self._refuse(_reason(error))
-        if body is None:
+        if index is None:
             self._refuse(self._problem or "nothing of it is kept")
         try:
-            self.check_index(log, skill_id, body)
+            index.check(log, skill_id)
         except LogRefused as refused:
             self._refuse(str(refused))
-        return log, body
+        return log, index
 
-    def _fetched_index(self, skill_id: str) -> tuple[KeptLog, bytes]:
-        registry = self._open()
-        body = registry.index_file(skill_id)
-        log = self.log()
-        if any(release.version not in log.packages(skill_id) for release in registry.read_releases(skill_id, body)):
+    def _kept_index(self, skill_id: str) -> ParsedIndex | None:
+        body = self.files.index(skill_id)
+        return None if body is None else self._parser.parsed(skill_id, body)
+
+    def _fetched_index(self, skill_id: str) -> tuple[KeptLog, ParsedIndex]:
+        body = self._open().index_file(skill_id)
+        log, index = self.log(), self._parser.parsed(skill_id, body)
+        if not index.lines.keys() <= log.packages(skill_id).keys():
             log = self.log(at_once=True)
-        self.check_index(log, skill_id, body)
-        self.take_index(skill_id, body)
-        return log, body
-
-    def _lists_all(self, log: KeptLog, skill_id: str, body: bytes | None) -> bool:
-        """Return whether an index file lists every version that the log has. Nothing else of one changes later."""
-        if body is None:
-            return False
-        listed = {release.version for release in self._open().read_releases(skill_id, body)}
-        return listed >= log.packages(skill_id).keys()
+        index.check(log, skill_id)
+        self.space.take(len(body))
+        self.files.put_index(skill_id, body)
+        return log, index
 
     def check_index(self, log: KeptLog, skill_id: str, body: bytes) -> None:
-        """Raise LogRefused if an index file lists what the log does not have."""
-        logged: Mapping[str, LoggedPackage] = log.packages(skill_id)
-        release: Release
-        for release in self._open().read_releases(skill_id, body):
-            known = logged.get(release.version)
-            if known is None or known.checksum != release.checksum:
-                raise LogRefused(
-                    f"the index lists {release.checksum} as {skill_id} {release.version}, and the log has "
-                    f"{known.checksum if known else 'no such version'}"
-                )
+        """Raise LogRefused if an index file lists what a log does not have."""
+        self._parser.parsed(skill_id, body).check(log, skill_id)
 
     def _contact(self, registry: RemoteRegistry) -> None:
         """Read what is new in the log of the registry, and note whether that worked."""
@@ -362,6 +355,10 @@ class Mirror:
 
     def _refuse(self, reason: str) -> NoReturn:
         raise service_unavailable(f"The mirror '{self.name}' cannot answer: {reason}", _RETRY_SECONDS)
+
+
+def _is_yanked(withdrawn: Withdrawn | None) -> bool:
+    return withdrawn is not None and withdrawn.state != "deprecated"
 
 
 def _reason(error: Exception) -> str:

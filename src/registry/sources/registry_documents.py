@@ -250,7 +250,12 @@ def absolute(base: str, url: str | None) -> str | None:
 
 def read_releases(base: str, skill_id: str, body: bytes, warn: Callable[[str], None]) -> list[Release]:
     """Return the versions in an index file, and call `warn` for every line that is skipped."""
-    releases: dict[str, Release] = {}
+    return [release for release, _ in read_lines(base, skill_id, body, warn)]
+
+
+def read_lines(base: str, skill_id: str, body: bytes, warn: Callable[[str], None]) -> list[tuple[Release, bytes]]:
+    """Return the versions in an index file, each with its line, and call `warn` for every line that is skipped."""
+    releases: dict[str, tuple[Release, bytes]] = {}
     lines = body.split(b"\n", _INDEX_LINES)
     if lines[_INDEX_LINES:] and lines[_INDEX_LINES].strip():
         warn(f"only the first {_INDEX_LINES:,} lines are read")
@@ -261,7 +266,7 @@ def read_releases(base: str, skill_id: str, body: bytes, warn: Callable[[str], N
             except RegistryError as error:
                 warn(f"line {number} was skipped: {error.message}")
             else:
-                releases.setdefault(release.version, release)
+                releases.setdefault(release.version, (release, raw))
     return list(releases.values())
 
 
