@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from registry.blobs.store import BlobConflict, BlobMissing, BlobReader, BlobUnavailable
 from registry.config.groups import LimitsSettings, S3Settings
+from search.steps import in_step, step
 
 _NOT_FOUND = frozenset({"404", "NoSuchKey", "NotFound"})
 _EXISTS = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
@@ -48,6 +49,7 @@ class S3Store:
             ),
         )
 
+    @step("package store write")
     def put_new(self, key: str, source: Path) -> None:
         """Store the bytes of a file under a new key. Raises BlobConflict, BlobUnavailable."""
         with source.open("rb") as file:
@@ -64,7 +66,8 @@ class S3Store:
     def open(self, key: str) -> Iterator[BlobReader]:
         """Open a blob for reading. Raises BlobMissing, BlobUnavailable."""
         try:
-            response = self._client.get_object(Bucket=self._bucket, Key=key)
+            with in_step("package store read"):
+                response = self._client.get_object(Bucket=self._bucket, Key=key)
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None

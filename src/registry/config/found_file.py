@@ -58,6 +58,7 @@ def _of_settings(settings: "Settings") -> Iterator[_Receiver]:
         webhook = f"webhooks.validation_{name}"
         variable = f"SKILL_REGISTRY_WEBHOOKS_VALIDATION_{name.upper()}_URL"
         yield _Receiver(f"{webhook}.url", variable, f"{webhook}.secret")
+    yield _Receiver("telemetry.endpoint", "SKILL_REGISTRY_TELEMETRY_ENDPOINT", "telemetry.headers")
     if settings.auth.oidc.issuer is not None:  # another issuer would get the secret, and say who is an administrator
         for secret in ("auth.oidc.client_secret", "auth.secret"):
             yield _Receiver("auth.oidc.issuer", "SKILL_REGISTRY_AUTH_OIDC_ISSUER", secret)

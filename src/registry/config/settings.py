@@ -43,6 +43,7 @@ from registry.config.groups import (
     S3Settings,
     SearchSettings,
     ServerSettings,
+    TelemetrySettings,
     TransparencySettings,
     WebhooksSettings,
 )
@@ -123,6 +124,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     log: LogSettings = LogSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     limits: LimitsSettings = LimitsSettings()
 
     @property

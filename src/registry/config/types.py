@@ -5,13 +5,15 @@ import types
 import typing
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Meta, inspect
 
 from registry.domain.addresses import redact_url
 from registry.domain.file_names import is_text
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[!-~](?:[ !-~]*[!-~])?")
 
 
 class Secret:
@@ -28,6 +30,22 @@ class Secret:
 
     def __repr__(self) -> str:
         return "***"
+
+
+class HeaderList(Secret):
+    """Headers of requests, `NAME=VALUE,NAME=VALUE`. Values are percent-encoded. Raises ValueError for anything else."""
+
+    __slots__ = ()
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        if not all(_HEADER.fullmatch(f"{name}={value}") for name, value in self.pairs().items()):
+            raise ValueError
+
+    def pairs(self) -> dict[str, str]:
+        """Return the headers by name, decoded."""
+        parts = [part.strip().partition("=") for part in self._text.split(",")]
+        return {name.strip(): unquote(value.strip()) for name, _, value in parts}
 
 
 class Url(Secret):
@@ -227,6 +245,7 @@ def _describe(info: inspect.Type) -> str:  # noqa: C901, PLR0911 (one line per t
 _CUSTOM = {
     Path: "a path",
     Secret: "text",
+    HeaderList: "headers as NAME=VALUE,NAME=VALUE, with percent-encoded values",
     Url: "a URL",
     HttpUrl: "an http:// or https:// URL",
     ServerUrl: "an http:// or https:// URL without user, query and fragment",

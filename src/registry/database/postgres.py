@@ -39,6 +39,7 @@ from registry.db import (
     Transaction,
 )
 from registry.runtime.event_loop import check_call
+from search.steps import in_step, step
 
 _log = logging.getLogger("registry.database")
 
@@ -188,6 +189,7 @@ class PostgresDatabase:
     def _wait_seconds(self) -> float:
         return _OUTAGE_WAIT_SECONDS if self._down_until else _WAIT_SECONDS
 
+    @step("database read")
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
         check_call("PostgreSQL", is_file=False)
@@ -213,7 +215,8 @@ class PostgresDatabase:
         check_call("PostgreSQL", is_file=False)
         if self.is_read_only:
             raise DatabaseUnavailable("this service is read-only (server.read_only)")
-        with self._translate_errors(), self._commits.write(PostgresTransaction, shared=shared) as transaction:
+        begun = self._commits.write(PostgresTransaction, shared=shared)
+        with in_step("database write"), self._translate_errors(), begun as transaction:
             yield transaction
             self.hooks.run_before(transaction)
         self.hooks.run_after(transaction)

@@ -29,6 +29,7 @@ from registry.db import (
     read_fact,
 )
 from registry.runtime.event_loop import check_call
+from search.steps import in_step, step
 
 _log = logging.getLogger("registry.database")
 
@@ -141,6 +142,7 @@ class SqliteDatabase:
             connection = self._local.connection = self._connect()
         return connection
 
+    @step("database read")
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return the rows of a query, as of the last commit."""
         check_call("the database file", is_file=True)
@@ -155,7 +157,7 @@ class SqliteDatabase:
         """Run the block in a transaction, which commits durably at its end and rolls back if it raises."""
         check_call("a write", is_file=False)
         try:
-            with self._commits.write(SqliteTransaction, shared=shared) as transaction:
+            with in_step("database write"), self._commits.write(SqliteTransaction, shared=shared) as transaction:
                 if urgent:
                     self._reserve.make_room()
                 else:

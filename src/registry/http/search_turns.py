@@ -7,6 +7,7 @@ together share all processors, and none of them, however long, keeps the event l
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from registry.db import AWAY, Database, DatabaseUnavailable
@@ -87,7 +88,7 @@ class SearchTurns:
         self._pending += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, _unless_gone, scope, task.search)
+            return await loop.run_in_executor(self._pool, copy_context().run, _unless_gone, scope, task.search)
         finally:
             self._pending -= 1
             self._together = _CALM if self._pending else max(0, self._together - 1)

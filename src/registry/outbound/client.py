@@ -25,6 +25,7 @@ from registry.outbound.connection import CheckedBackend, Deadline
 from registry.outbound.credential import Credential
 from registry.outbound.interruption import Interruption
 from registry.outbound.proxies import Proxies
+from search.steps import in_step
 
 MAX_REDIRECTS = 5
 _ERROR_BYTES = 16 << 10
@@ -199,6 +200,7 @@ class OutboundClient:
             name += f" (through the proxy {proxy.host}:{proxy.port})"
         try:
             with (
+                in_step("outbound request"),
                 self._pool(proxy, conditions) as pool,
                 pool.stream(method, str(target.url), headers=headers, content=body) as response,
             ):

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from registry.domain.addresses import OutboundError, redact_url
 from registry.outbound.interruption import current_interruption
 from registry.outbound.process_limits import ProcessLimits
+from search.steps import step
 
 _POLL_SECONDS = 0.05
 _SPARE_SECONDS = 2
@@ -142,6 +143,7 @@ class GitRun:
         self._has_proxy = proxy is not None
         self._name = redact_url(url) + (f" (through the proxy {proxy})" if proxy else "")
 
+    @step("git command")
     def __call__(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run a command with this standard input and return its output. Raises GitError."""
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:

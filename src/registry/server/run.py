@@ -30,6 +30,7 @@ from registry.http.host_guard import HostGuard
 from registry.http.implied_methods import ImpliedMethods
 from registry.http.query_params import QueryRules
 from registry.http.request_log import RequestLog
+from registry.http.request_traces import traced
 from registry.http.response_cache import ResponseCache
 from registry.http.settled_revision import settled_revision
 from registry.outbound import OutboundError
@@ -104,6 +105,11 @@ def check(settings: Settings) -> None:
             raise StartError("Registry is enabled but blob storage is not configured: set s3.bucket or blobs.dir")
         if settings.registry_index.url is None:
             raise StartError("Registry is enabled but the registry index is not configured: set registryIndex.url")
+    if settings.telemetry.endpoint is not None:
+        try:
+            import registry.runtime.traces  # noqa: F401, PLC0415 - an extra
+        except ImportError:
+            raise StartError("telemetry.endpoint needs the extra otel: pip install 'skill-registry[otel]'") from None
 
 
 def _prepare_registry(settings: Settings) -> None:
@@ -203,7 +209,7 @@ def wrapped(application: Litestar, services: Services) -> ASGIApp:
     hosts = (server.host, _named_hosts(services.settings), server.allowed_origins)
     guarded = HostGuard(app, *hosts, any_host=_answers_any_host(services.settings), on_proxied=on_proxied)
     on_answer = services.registry.metrics.answered if is_registry else None
-    outermost: ASGIApp = RequestLog(guarded, on_answer)
+    outermost: ASGIApp = RequestLog(traced(guarded, services.settings), on_answer)
     proxies = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))
     public_url = server.public_url.reveal() if server.public_url else None
     return BasePath(proxies if server.trusted_proxies else outermost, public_url, proxies.trusted_hosts)

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import chain, islice
 from typing import NamedTuple
 
-from search.decorated_names import undecorated_names
 from search.lexical.english import is_distinctive
 from search.lexical.reader import LexicalReader
 from search.lexical.spelled_prompt import SpelledPrompt
 from search.lexical.spelling import Spelling, spell
+from search.prompt.decorated_names import undecorated_names
 from search.prompt.mentions import mentioned_names
 from search.prompt.reading import Prompt
+from search.steps import step
 from search.text import fold
 from search.types import Filter, Match
 
@@ -60,6 +62,7 @@ class LexicalQuery(NamedTuple):
         spelled = SpelledPrompt(part, Prompt(part, part), spell(self.reader, part), {}, self.prompt.unwanted)
         return self._replace(prompt=spelled, counts_all=False)
 
+    @step("keyword search")
     def search(self) -> Match:
         """Return the best documents by BM25."""
         return self.reader.search(self.prompt.terms, self.limit, self.allowed, count=self.counts_all)
@@ -121,7 +124,7 @@ class ConcurrentLexicalQuery:
 
     def start(self, query: LexicalQuery, *, concurrent: bool) -> Callable[[], Match]:
         """Return a function that returns the best documents. With `concurrent`, the search begins at once."""
-        return self._threads.submit(query.search).result if concurrent else query.search
+        return self._threads.submit(copy_context().run, query.search).result if concurrent else query.search
 
     def close(self) -> None:
         """Stop the threads."""

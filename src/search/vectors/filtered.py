@@ -5,6 +5,7 @@ import math
 from embeddings.base import Matrix
 from search.lexical.reader import LexicalReader
 from search.lru_cache import LruCache
+from search.steps import step
 from search.types import Filter, Keys, Match, among
 from search.vectors.base import VectorIndex
 
@@ -28,6 +29,7 @@ class FilteredNeighbours:
         self._keys: LruCache[tuple[int, Filter], Keys] = LruCache(_CACHE_SIZE)
         self._counts: LruCache[tuple[int, Filter], int] = LruCache(_CACHE_SIZE)
 
+    @step("vector search")
     def nearest(self, index: VectorIndex, vectors: Matrix, depth: int, reader: LexicalReader, allowed: Filter) -> Match:
         """Return at least the `depth` nearest documents to each vector that pass, those of the first vector first."""
         rejected = reader.rejected_keys(allowed)

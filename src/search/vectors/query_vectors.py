@@ -12,6 +12,7 @@ from embeddings.languages.glossary import Glossary
 from embeddings.languages.reader import LanguageReader
 from search.lru_cache import LruCache
 from search.prompt.language import is_foreign
+from search.steps import step
 from search.text import split_sentences
 
 _CACHE_BYTES = 16 * 1024 * 1024
@@ -105,6 +106,10 @@ class QueryVectors:
         cached = self._cache.get((space, key))
         if cached is not None:
             return cached
+        return self._embedded(embedder, space, query, english, key)
+
+    @step("query embedding")
+    def _embedded(self, embedder: Embedder, space: str, query: str, english: str, key: str) -> Matrix:
         if self._is_loaded(embedder, space, query):  # a thread would cost more than it saves
             return self._read(embedder, space, query, english, key)
         return self._result(self._threads.submit(self._read, embedder, space, query, english, key), "the embedding")

@@ -49,6 +49,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "OPENAI_CUSTOM_HEADERS",
             "SKILL_REGISTRY_EMBEDDING_BASE_URL",
         ),
+        (
+            'telemetry.endpoint = "https://evil.example"',
+            {"SKILL_REGISTRY_TELEMETRY_HEADERS": "authorization=canary"},
+            "telemetry.endpoint",
+            "telemetry.headers",
+            "SKILL_REGISTRY_TELEMETRY_ENDPOINT",
+        ),
         (BUCKET, {}, "s3.endpoint", "the S3 credential", "SKILL_REGISTRY_S3_ENDPOINT"),
         ('database.url = "postgresql://evil.example/x"', {}, "database.url", "the PostgreSQL password", DATABASE),
         ('database.url = "postgresql://u@evil.example:1/x"', {}, "database.url", "the PostgreSQL password", DATABASE),

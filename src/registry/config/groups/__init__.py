@@ -19,6 +19,7 @@ from registry.config.groups.publishing import Hold, PublishSettings
 from registry.config.groups.search import EmbeddingSettings, SearchSettings
 from registry.config.groups.server import LogSettings, RegistryMode, ServerSettings
 from registry.config.groups.storage import BlobsSettings, DatabaseSettings, RegistryIndexSettings, S3Settings
+from registry.config.groups.telemetry import TelemetrySettings
 from registry.config.groups.webhooks import PassedWebhookSettings, WebhookSettings, WebhooksSettings
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "SearchSettings",
     "ServerSettings",
     "SignInSettings",
+    "TelemetrySettings",
     "TransparencySettings",
     "WebhookSettings",
     "WebhooksSettings",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from registry.database.sqlite import SqliteDatabase
-from search.decorated_names import undecorated_names
 from search.engine import Engine
+from search.prompt.decorated_names import undecorated_names
 from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.waiting import PATIENCE_SECONDS
