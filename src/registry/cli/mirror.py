@@ -17,12 +17,11 @@ from registry.database import open_database
 from registry.db import DatabaseError
 from registry.domain.models import now
 from registry.errors import RegistryError
-from registry.mirrors import transfer
 from registry.mirrors.filling import fill
-from registry.mirrors.mirror import Mirror
 from registry.mirrors.service import Mirrors
 from registry.mirrors.space import MirrorsFull
-from registry.mirrors.transfer import TransferRefused
+from registry.mirrors.transfer import TransferRefused, write
+from registry.outbound import OutboundError
 from registry.sources.service import Sources
 
 _FOLDER = click.Path(path_type=Path)
@@ -46,7 +45,8 @@ def mirror(
     With --all, every package is fetched before anybody asks for it.
 
     --export writes all that is kept into a new folder. On a machine without a network, --import checks every byte of it
-    before anything is kept. There, the source has the same URL, and `mirror = true`.
+    before anything is kept, and lists the skills of its packages. There, the source has the same URL, and
+    `mirror = true`.
 
     The service may run. A run that was interrupted keeps whole packages only, and the next one continues it. Exit
     codes: 0 all is kept, 1 something could not be had.
@@ -54,32 +54,33 @@ def mirror(
     if not (fetch_all or target or origin) or (origin and (fetch_all or target)) or (key and not origin):
         command.stop("give --all, --export DIR or both, or --import DIR, perhaps with --key", command.WRONG_USAGE)
     answer: dict[str, Any] = {"source": source}
-    with _mirror(source, flags) as opened, console.progress_bar("Packages", hidden=as_json) as progress:
+    with _mirrors(flags) as mirrors, console.progress_bar("Packages", hidden=as_json) as progress:
+        opened = mirrors.of(source)
         if fetch_all:
             answer |= fill(opened, progress)._asdict()
         if target is not None:
-            answer["exported"] = transfer.write(opened, target, progress)._asdict()
+            answer["exported"] = write(opened, target, progress)._asdict()
         if origin is not None:
-            answer["imported"] = transfer.take(opened, origin, key, progress)._asdict()
+            answer["imported"] = mirrors.take(source, origin, key, progress)._asdict()
     console.show(answer, _tables, as_json=as_json)
     if answer.get("missing"):
         sys.exit(command.FAILED)
 
 
 @contextmanager
-def _mirror(source: str, flags: dict[str, Any]) -> Iterator[Mirror]:
-    """Yield the mirror of a source. An error in the block ends the command with one line."""
+def _mirrors(flags: dict[str, Any]) -> Iterator[Mirrors]:
+    """Yield the mirrors of the data directory. An error in the block ends the command with one line."""
     settings = command.load(flags)
     try:
         command.check_catalog(settings)
         database = open_database(settings)
         try:
-            yield Mirrors(settings, Sources(settings, database, Catalog(database, now), now)).of(source)
+            yield Mirrors(settings, Sources(settings, database, Catalog(database, now), now))
         finally:
             database.close()
     except RegistryError as error:
         command.stop(error.line)
-    except (CommandFailed, TransferRefused, MirrorsFull, DatabaseError, OSError) as error:
+    except (CommandFailed, TransferRefused, MirrorsFull, OutboundError, DatabaseError, OSError) as error:
         command.stop(error)
 
 

@@ -30,7 +30,7 @@ from registry.packages.package import Package
 from registry.publish.service import Publishing
 from registry.sources.log_monitor import LogMonitor, LogRefused, SeenLog
 from registry.sources.log_states import LogStates
-from registry.sources.remote_registry import Release, RemoteRegistry
+from registry.sources.remote_registry import ReadableRegistry, Release
 from registry.sources.service import Sources
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier
 from registry.transparency.release_proof import ProofInvalid, check_release, published_at
@@ -135,7 +135,7 @@ class OwnRegistry:
 class LoggedRegistry:
     """The packages of a registry at a URL, checked against its transparency log."""
 
-    def __init__(self, remote: RemoteRegistry, monitor: LogMonitor, states: LogStates) -> None:
+    def __init__(self, remote: ReadableRegistry, monitor: LogMonitor, states: LogStates) -> None:
         self._remote = remote
         self._states = states
         self._monitor = monitor

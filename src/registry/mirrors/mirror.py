@@ -26,7 +26,7 @@ from registry.mirrors.parsed_index import IndexParser, ParsedIndex
 from registry.mirrors.space import MirrorsFull, Space
 from registry.outbound import OutboundError
 from registry.sources.log_monitor import LogMonitor, LogRefused
-from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.remote_registry import Release, RemoteRegistry
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
 from registry.transparency.release_proof import encode_hashes
 
@@ -211,6 +211,15 @@ class Mirror:
             fields["yanked"] = _is_yanked(withdrawn)
             lines.append(fields)
         return lines
+
+    def releases(self, skill_id: str) -> list[Release]:
+        """Return the versions of a skill, with what the log says of them. Raises SKILL_NOT_FOUND."""
+        log, index = self._index(skill_id)
+        return [
+            msgspec.structs.replace(line.release, withdrawn=withdrawn, yanked=_is_yanked(withdrawn))
+            for version, line in index.lines.items()
+            for withdrawn in (log.withdrawal(skill_id, version),)
+        ]
 
     def package(self, skill_id: str, version: str) -> MirroredPackage:
         """Return the package of a version. Raises SKILL_NOT_FOUND, CONFLICT if it is revoked."""

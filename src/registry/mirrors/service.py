@@ -4,14 +4,32 @@ import hashlib
 import shutil
 import threading
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from registry.config.settings import Settings
 from registry.domain.source_entry import SourceEntry
 from registry.errors import not_found
+from registry.mirrors.kept_log import LogDamaged
+from registry.mirrors.listing import kept_skills
 from registry.mirrors.mirror import Mirror
+from registry.mirrors.mirrored_registry import MirroredRegistry
 from registry.mirrors.space import Space
+from registry.mirrors.transfer import Progress, TransferRefused, take
+from registry.sources.log_monitor import LogRefused
 from registry.sources.remote_registry import RemoteRegistry
 from registry.sources.service import Sources
+
+
+class Imported(NamedTuple):
+    """What an import has kept, as Carried, and how many skills the source lists of it."""
+
+    entries: int
+    skills: int
+    packages: int
+    bytes: int
+    listed: int
+
 
 FOLDER = "mirrored"
 """The folder of the data directory."""
@@ -25,15 +43,33 @@ class Mirrors:
         self._space = Space(self._folder, settings.limits.mirror_bytes)
         self._sources = sources
         sources.told, sources.settled = self.heard, self.tidy
+        sources.mirrored = lambda source: MirroredRegistry(self._at(source))
         self._mirrors: dict[SourceEntry, Mirror] = {}
         self._lock = threading.Lock()
 
     def of(self, name: str) -> Mirror:
         """Return the mirror of a source. Raises NOT_FOUND."""
+        return self._at(self._source(name))
+
+    def _source(self, name: str) -> SourceEntry:
         source = next((source for source in self._sources.entries() if source.name == name and source.mirror), None)
         if source is None:
             raise not_found(f"Mirror '{name[:64]}'")
-        return self._at(source)
+        return source
+
+    def take(self, name: str, folder: Path, key: str | None, progress: Progress) -> Imported:
+        """Keep what a folder from another mirror has, as `transfer.take`, and list what can be installed then.
+
+        Raises as that, and NOT_FOUND, OutboundError.
+        """
+        source = self._source(name)
+        mirror = self._at(source)
+        carried = take(mirror, folder, key, progress)
+        try:
+            listed = self._sources.file(source, kept_skills(mirror), MirroredRegistry(mirror))
+        except (LogDamaged, LogRefused) as error:
+            raise TransferRefused(f"all is kept, but not listed: {error}") from None
+        return Imported(*carried, listed)
 
     def heard(self, source: SourceEntry, registry: RemoteRegistry) -> None:
         """Read what is new in the log of a registry that has just answered, if it is mirrored."""

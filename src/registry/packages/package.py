@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,7 @@ from registry.packages.refusal import PackageRefused, structure_error
 from registry.packages.source_folder import SourceFolder
 from registry.packages.staging import stage, staging
 from registry.packages.tree import PackageEntry, SkillPlace, skill_place, skill_root
-from registry.skill_folder.reading import PROJECT_FILE
+from registry.skill_folder.reading import PROJECT_FILE, read_skill_text
 from registry.skill_folder.tree import SKILL_FILE, FileEntry
 
 
@@ -38,6 +38,13 @@ class Peek(msgspec.Struct, kw_only=True, frozen=True):
     version: str
     description: str
     dependencies: list[SkillDependency]
+
+
+class Described(NamedTuple):
+    """What an archive says of itself, before its other files are checked: the metadata, and the text of SKILL.md."""
+
+    metadata: ParsedMetadata
+    skill_file: str
 
 
 class Package(PackageMetadata, kw_only=True, frozen=True):
@@ -147,6 +154,18 @@ def copy_file(archive: BinaryIO, path: str, into: BinaryIO, limits: PackageLimit
         raise PackageRefused([structure_error("no-file", "there is no such file", path)])
     for chunk in source.chunks(name):
         into.write(chunk)
+
+
+def describe(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Described:
+    """Return what a zip says of itself. Reads only its records, SKILL.md and skill-project.toml.
+
+    Raises PackageRefused.
+    """
+    with _opened(archive) as file:
+        source = Archive(file, limits)
+        root = skill_root(entry.name for entry in source.entries)
+        metadata = _metadata(source, root)  # refuses what is no text
+        return Described(metadata, read_skill_text(SKILL_FILE, b"".join(source.chunks(root + SKILL_FILE))).text)
 
 
 def peek(archive: Path | BinaryIO, limits: PackageLimits = DEFAULT_LIMITS) -> Peek:

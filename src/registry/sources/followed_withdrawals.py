@@ -10,7 +10,7 @@ from registry.db import Database
 from registry.domain.origins import RegistryOrigin
 from registry.sources.log_monitor import LogMonitor
 from registry.sources.log_states import LogStates
-from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.remote_registry import ReadableRegistry
 from registry.transparency.log import LogEntry
 
 
@@ -23,7 +23,7 @@ class FollowedWithdrawals:
         self._monitor = monitor
         self._states = states
 
-    def update(self, registry: RemoteRegistry) -> None:
+    def update(self, registry: ReadableRegistry) -> None:
         """Read what is new in the log of a registry, if any of its releases is installed.
 
         Raises LogRefused if the log was rolled back or forked, or hides an entry; OutboundError.

@@ -13,8 +13,8 @@ from registry.domain.source_entry import SourceEntry
 from registry.outbound import Interruption, OutboundError
 from registry.runtime.periodic_worker import STOP_SECONDS, PeriodicWorker
 from registry.sources.refresher import Refresh
-from registry.sources.registry_reader import OpenRegistry, read_cursor
-from registry.sources.store import SourceState, SourceStore
+from registry.sources.registry_reader import OpenRegistry
+from registry.sources.store import SourceState, SourceStore, read_cursor
 from search.backoff import Backoff
 
 _log = logging.getLogger("registry.sources")

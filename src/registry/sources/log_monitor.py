@@ -9,7 +9,7 @@ import threading
 import msgspec
 
 from registry.db import Database, read_fact
-from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.remote_registry import ReadableRegistry
 from registry.transparency.checkpoint import CheckpointInvalid, LogCheckpoint, Verifier
 from registry.transparency.merkle import is_consistent
 from registry.transparency.release_proof import describe
@@ -33,13 +33,13 @@ class LogMonitor:
         self._database = database
         self._storing = threading.Lock()
 
-    def check(self, registry: RemoteRegistry) -> tuple[Verifier, LogCheckpoint]:
+    def check(self, registry: ReadableRegistry) -> tuple[Verifier, LogCheckpoint]:
         """Verify the current checkpoint of a registry, and return it with the key of the log."""
         note = registry.checkpoint()
         verifier = self.verify(registry, note)
         return verifier, verifier.read(note)
 
-    def verify(self, registry: RemoteRegistry, note: str, *, earlier: SeenLog | None = None) -> Verifier:
+    def verify(self, registry: ReadableRegistry, note: str, *, earlier: SeenLog | None = None) -> Verifier:
         """Verify a checkpoint that the registry has just signed, and return the key of its log.
 
         The checkpoint must extend the stored one and `earlier`, which was seen elsewhere. It is stored if it is larger
@@ -70,7 +70,7 @@ class LogMonitor:
         with self._database.write() as transaction:
             transaction.delete_fact(_fact(url))
 
-    def _key(self, registry: RemoteRegistry, known: SeenLog | None, earlier: SeenLog | None) -> Verifier:
+    def _key(self, registry: ReadableRegistry, known: SeenLog | None, earlier: SeenLog | None) -> Verifier:
         if known is not None and earlier is not None and known.key != earlier.key:
             raise LogRefused(f"the log of {registry.url} had the key {earlier.key}, and has {known.key} here")
         pinned = known or earlier
@@ -81,13 +81,13 @@ class LogMonitor:
             raise LogRefused(f"the key of the log of {registry.url} is malformed: {error}") from None
 
     @staticmethod
-    def _announced(registry: RemoteRegistry) -> str:
+    def _announced(registry: ReadableRegistry) -> str:
         log = registry.description().log
         if log is None:
             raise LogRefused(f"{registry.url} names no transparency log")
         return log.key
 
-    def _read(self, registry: RemoteRegistry, verifier: Verifier, note: str) -> LogCheckpoint:
+    def _read(self, registry: ReadableRegistry, verifier: Verifier, note: str) -> LogCheckpoint:
         try:
             state = verifier.read(note)
         except CheckpointInvalid as error:
@@ -102,7 +102,7 @@ class LogMonitor:
         return state
 
     def _check_extends(
-        self, registry: RemoteRegistry, verifier: Verifier, before: LogCheckpoint, state: LogCheckpoint
+        self, registry: ReadableRegistry, verifier: Verifier, before: LogCheckpoint, state: LogCheckpoint
     ) -> None:
         if state.size < before.size:
             # Another thread may have stored a later state meanwhile, so the registry is asked once more.
@@ -118,7 +118,7 @@ class LogMonitor:
             self._check_prefix(registry, before, state)
 
     @staticmethod
-    def _check_prefix(registry: RemoteRegistry, before: LogCheckpoint, state: LogCheckpoint) -> None:
+    def _check_prefix(registry: ReadableRegistry, before: LogCheckpoint, state: LogCheckpoint) -> None:
         if before.size == 0 or before == state:
             return
         proof = registry.consistency(before.size, state.size) if before.size < state.size else []
@@ -128,7 +128,7 @@ class LogMonitor:
                 f"and they are not part of {describe(state)}"
             )
 
-    def _store(self, registry: RemoteRegistry, verifier: Verifier, note: str, state: LogCheckpoint) -> None:
+    def _store(self, registry: ReadableRegistry, verifier: Verifier, note: str, state: LogCheckpoint) -> None:
         with self._storing:
             known = self._known(registry)
             if known is not None and verifier.read(known.checkpoint).size >= state.size:
@@ -137,7 +137,7 @@ class LogMonitor:
             with self._database.write() as transaction:
                 transaction.put_fact(_fact(registry.url), msgspec.json.encode(seen).decode())
 
-    def _known(self, registry: RemoteRegistry) -> SeenLog | None:
+    def _known(self, registry: ReadableRegistry) -> SeenLog | None:
         text = read_fact(self._database, _fact(registry.url))
         return None if text is None else msgspec.json.decode(text, type=SeenLog)
 

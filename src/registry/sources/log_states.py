@@ -13,7 +13,7 @@ import msgspec
 from registry.db import Database, read_fact
 from registry.domain.withdrawals import Withdrawn
 from registry.sources.log_monitor import LogRefused
-from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.remote_registry import ReadableRegistry
 from registry.transparency.checkpoint import LogCheckpoint, Verifier
 from registry.transparency.log_reading import LogReading
 
@@ -34,7 +34,7 @@ class LogStates:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def follow(self, registry: RemoteRegistry, verifier: Verifier, state: LogCheckpoint) -> None:
+    def follow(self, registry: ReadableRegistry, verifier: Verifier, state: LogCheckpoint) -> None:
         """Read the entries up to a verified state of the log of a registry.
 
         Raises LogRefused if they are not those of the signed log, OutboundError.
@@ -63,7 +63,7 @@ class LogStates:
         return None if text is None else msgspec.json.decode(text, type=_Seen)
 
     @staticmethod
-    def _read(registry: RemoteRegistry, seen: _Seen, state: LogCheckpoint) -> _Seen:
+    def _read(registry: ReadableRegistry, seen: _Seen, state: LogCheckpoint) -> _Seen:
         while seen.size < state.size:
             texts = registry.log_entries(seen.size)[: state.size - seen.size]
             if not texts:

@@ -7,7 +7,7 @@ file is skipped, with a warning.
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
@@ -216,15 +216,23 @@ def _change(base: str, change: _Change) -> Change:
     if change.skill is None:
         return Change(change.id, None)
     skill = change.skill
-    fields: dict[str, Any] = {name: getattr(skill, name) for name in skill.__struct_fields__ if name != "withdrawn"}
-    fields |= {"id": change.id, "download_url": absolute(base, skill.download_url)}
-    fields |= {"origin": RegistryOrigin(url=base, skill=change.id), "body": ""}
-    listed = validated(fields)
-    listed.body = _NOT_STORED.sub("\ufffd", skill.body[:_BODY_CHARACTERS])
-    known = named_dependencies(skill.dependencies[:MAX_DEPENDENCIES])
+    fields = {name: getattr(skill, name) for name in skill.__struct_fields__ if name != "withdrawn"}
+    return Change(change.id, listed_skill(base, change.id, fields, _withdrawn(skill.withdrawn)))
+
+
+def listed_skill(base: str, skill_id: str, fields: Mapping[str, Any], withdrawn: Withdrawn | None) -> Listed:
+    """Return a skill as the source for the registry at `base` lists it. `fields` are those of the change feed.
+
+    Raises ValueError.
+    """
+    download_url = absolute(base, fields.get("download_url"))
+    origin = RegistryOrigin(url=base, skill=skill_id)
+    listed = validated({**fields, "id": skill_id, "download_url": download_url, "origin": origin, "body": ""})
+    listed.body = _NOT_STORED.sub("\ufffd", fields["body"][:_BODY_CHARACTERS])
+    known = named_dependencies(fields["dependencies"][:MAX_DEPENDENCIES])
     listed.dependencies = [str(dependency) for dependency in known]
-    listed.withdrawn = _withdrawn(skill.withdrawn) or msgspec.UNSET
-    return Change(change.id, listed)
+    listed.withdrawn = withdrawn or msgspec.UNSET
+    return listed
 
 
 def _withdrawn(found: _Withdrawn | None) -> Withdrawn | None:

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import msgspec
-
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import Interruption, OutboundError, StatusError, Validators
 from registry.sources.followed_withdrawals import FollowedWithdrawals
@@ -20,7 +18,7 @@ from registry.sources.log_monitor import LogMonitor
 from registry.sources.refresher import Stored
 from registry.sources.registry_documents import ChangePage
 from registry.sources.remote_registry import RemoteRegistry
-from registry.sources.store import Cursor, ReadElsewhere, SourceStore
+from registry.sources.store import Cursor, ReadElsewhere, SourceStore, read_cursor
 
 _STOP_SECONDS = 3.0
 
@@ -153,14 +151,6 @@ class _Pace:
         rest = took if elapsed > UNHURRIED_SECONDS else 0.0
         self._page_started = now + rest
         return rest
-
-
-def read_cursor(mark: str) -> Cursor:
-    """Return the cursor that a stored mark describes; that of a registry that was not read yet if there is none."""
-    try:
-        return msgspec.json.decode(mark, type=Cursor)
-    except msgspec.DecodeError:  # empty, or of a source that had another type
-        return Cursor()
 
 
 def _begin(registry: RemoteRegistry, cursor: Cursor) -> tuple[Cursor, ChangePage | None]:

@@ -2,8 +2,9 @@
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 from urllib.parse import quote, urlsplit
 
 from registry.domain.addresses import parse_url
@@ -42,11 +43,48 @@ from registry.sources.registry_documents import (
 )
 from registry.transparency.merkle import Hash
 
-__all__ = ["ChangePage", "NotARegistry", "RegistryDescription", "Release", "RemoteRegistry"]
+__all__ = ["ChangePage", "NotARegistry", "ReadableRegistry", "RegistryDescription", "Release", "RemoteRegistry"]
 
 _log = logging.getLogger("registry.sources")
 
 DISCOVERY = "/.well-known/skill-registry.json"
+
+
+class ReadableRegistry(Protocol):
+    """What is read of a registry to install from it: over HTTP, or from what a mirror keeps of it.
+
+    The methods do what those of RemoteRegistry do, and raise the same.
+    """
+
+    url: str
+
+    def description(self) -> RegistryDescription:
+        """Return what the registry says of itself."""
+        ...
+
+    def releases(self, skill_id: str) -> Sequence[Release]:
+        """Return the published versions of a skill."""
+        ...
+
+    def download(self, release: Release, into: Path) -> None:
+        """Write the package of a version to a new file."""
+        ...
+
+    def checkpoint(self) -> str:
+        """Return the current checkpoint of the log."""
+        ...
+
+    def consistency(self, before: int, size: int) -> list[Hash]:
+        """Return the consistency proof between two sizes of the log."""
+        ...
+
+    def log_entries(self, start: int) -> list[str]:
+        """Return at most 1,000 entries of the log."""
+        ...
+
+    def log_proof(self, skill_id: str, version: str) -> ReleaseProof:
+        """Return the log entry of a version with its proof."""
+        ...
 
 
 class NotARegistry(OutboundError):

@@ -1,8 +1,9 @@
 """The source service: adds, removes, lists and refreshes sources."""
 
 import datetime
+import itertools
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -27,8 +28,9 @@ from registry.sources.marketplace_documents import built_in_listed
 from registry.sources.offers import Offers
 from registry.sources.refresher import Outcome, Refresh, Refresher, Stored
 from registry.sources.registry_clients import RegistryClients
+from registry.sources.registry_documents import PAGE_ENTRIES, Change
 from registry.sources.registry_reader import RegistryReader, Told
-from registry.sources.remote_registry import RemoteRegistry
+from registry.sources.remote_registry import ReadableRegistry, RemoteRegistry
 from registry.sources.schemas import (
     AllSkills,
     SourceData,
@@ -58,6 +60,7 @@ class Sources:
     Attributes:
         told: Called with each registry that was read.
         settled: Called at the start, and after a source was removed.
+        mirrored: Returns what the mirror of a source keeps and fetches of its registry.
     """
 
     def __init__(
@@ -80,11 +83,12 @@ class Sources:
         self.offers = Offers(self._store.skills, self.entries)
         self.log_monitor = LogMonitor(database)
         self.log_states = LogStates(database)
-        withdrawals = FollowedWithdrawals(database, catalog, self.log_monitor, self.log_states)
+        self._withdrawals = FollowedWithdrawals(database, catalog, self.log_monitor, self.log_states)
         self.told: Told = lambda source, registry: None
         self.settled: Callable[[], None] = lambda: None
+        self.mirrored: Callable[[SourceEntry], ReadableRegistry] = self.open
         self._registry_reader = RegistryReader(
-            self._store, self.log_monitor, withdrawals, self._tell, self.open, self._is_known
+            self._store, self.log_monitor, self._withdrawals, self._tell, self.open, self._is_known
         )
         self._refresher = Refresher(self._read, self._store_outcome)
         self._followers = Followers(self._store, self.open, self._start_refresh)
@@ -216,14 +220,30 @@ class Sources:
         skills = self._store.skills.built_in_skills(name)
         return [built_in_listed(skill, urls) for skill in skills if skill.enabled]
 
-    def registry_at(self, url: str) -> RemoteRegistry:
+    def registry_at(self, url: str) -> ReadableRegistry:
         """Return the registry at a URL, with the credential of its source if there is one, else with the person's.
 
-        Raises OutboundError for an invalid URL.
+        One that is mirrored here is read from its mirror. Raises OutboundError for an invalid URL.
         """
         url = url.rstrip("/")
-        keys = (source.api_key for source in self._of_registry(url))
-        return self._clients.open(url, next(filter(None, keys), None))
+        sources = self._of_registry(url)
+        if mirrored := next((source for source in sources if source.mirror), None):
+            return self.mirrored(mirrored)
+        return self._clients.open(url, next(filter(None, (source.api_key for source in sources)), None))
+
+    def file(self, source: SourceEntry, found: Iterable[Change | str], registry: ReadableRegistry) -> int:
+        """List skills that a mirror keeps as those of its source, and return how many.
+
+        A text in `found` is a warning about a skill that cannot be listed. What the registry has withdrawn is noted on
+        the installed skills too. Raises OutboundError, LogRefused.
+        """
+        listed, rest = 0, iter(found)
+        while batch := list(itertools.islice(rest, PAGE_ENTRIES)):
+            changes = [change for change in batch if isinstance(change, Change)]
+            self._store.file(source, changes, [warning for warning in batch if isinstance(warning, str)])
+            listed += sum(change.listed is not None for change in changes)
+        self._withdrawals.update(registry)
+        return listed
 
     def _tell(self, source: SourceEntry, registry: RemoteRegistry) -> None:
         self.told(source, registry)

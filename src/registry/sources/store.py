@@ -14,7 +14,7 @@ from registry.domain.source_entry import Listed, Listing, SourceEntry
 from registry.errors import conflict
 from registry.outbound import OutboundError
 from registry.sources.marketplace import MAX_WARNINGS
-from registry.sources.registry_documents import ChangePage
+from registry.sources.registry_documents import Change, ChangePage
 
 MAX_REGISTRY_SKILLS = 200_000
 """The maximum number of skills of one source of type `registry`."""
@@ -44,6 +44,14 @@ class Cursor(msgspec.Struct, kw_only=True, frozen=True):
     etag: str = ""
     reading: str = ""
     is_whole: bool = False
+
+
+def read_cursor(mark: str) -> Cursor:
+    """Return the cursor that a stored mark describes; that of a registry that was not read yet if there is none."""
+    try:
+        return msgspec.json.decode(mark, type=Cursor)
+    except msgspec.DecodeError:  # empty, or of a source that had another type
+        return Cursor()
 
 
 class ReadElsewhere(Exception):
@@ -150,17 +158,29 @@ class SourceStore:
             state = self.state(source, transaction)
             if state.mark != mark:
                 raise ReadElsewhere
-            has_changed = self._apply_changes(transaction, source, cursor.reading, page)
+            has_changed = self._apply_changes(transaction, source, cursor.reading, page.changes)
             if is_whole and not cursor.is_whole:
                 for key in self.skills.without_prefix(transaction, source.name, cursor.reading):
                     self._catalog.delete(transaction, key)
-            warnings = _merged(state.warnings if cursor.after else [], page)
+            warnings = _merged(state.warnings if cursor.after else [], page.changes, page.warnings)
             self._save_state(transaction, source, encoded, warnings)
         return TakenOver(new, encoded, has_changed)
 
-    def _apply_changes(self, transaction: Transaction, source: SourceEntry, reading: str, page: ChangePage) -> bool:
+    def file(self, source: SourceEntry, changes: Sequence[Change], warnings: Sequence[str]) -> None:
+        """Take over changes that did not come from the feed of a registry, which is read on from where it was.
+
+        Raises OutboundError if there are too many skills.
+        """
+        with self._database.write() as transaction:
+            state = self.state(source, transaction)
+            self._apply_changes(transaction, source, read_cursor(state.mark).reading, changes)
+            self._save_state(transaction, source, state.mark, _merged(state.warnings, changes, warnings))
+
+    def _apply_changes(
+        self, transaction: Transaction, source: SourceEntry, reading: str, changes: Sequence[Change]
+    ) -> bool:
         has_changed = False
-        for skill_id, listed in page.changes:
+        for skill_id, listed in changes:
             key, seen = self.skills.digest(transaction, source.name, skill_id) or (None, "")
             if listed is None:
                 if key is not None:
@@ -216,10 +236,10 @@ def _identity(source: SourceEntry) -> str:
     return msgspec.json.encode(msgspec.structs.replace(source, api_key=None, mirror=False)).decode()
 
 
-def _merged(before: list[str], page: ChangePage) -> list[str]:
-    """Return the warnings after a page: those about its skills are replaced."""
-    subjects = {f"'{change.skill_id}'" for change in page.changes} | {_subject(warning) for warning in page.warnings}
-    return [*page.warnings, *(warning for warning in before if _subject(warning) not in subjects)][:MAX_WARNINGS]
+def _merged(before: Sequence[str], changes: Sequence[Change], warnings: Sequence[str]) -> list[str]:
+    """Return the warnings after changes: those about the changed skills are replaced."""
+    subjects = {f"'{change.skill_id}'" for change in changes} | {_subject(warning) for warning in warnings}
+    return [*warnings, *(warning for warning in before if _subject(warning) not in subjects)][:MAX_WARNINGS]
 
 
 def _subject(warning: str) -> str:
