@@ -54,6 +54,7 @@ class KeptLog:
         self._packages: dict[str, dict[str, LoggedPackage]] = {}
         self._withdrawing: list[int] = []
         self._state: tuple[SeenLog | None, int] = None, 0
+        self._ahead: LogReading | None = None
 
     @classmethod
     def read(cls, folder: Path) -> "KeptLog":
@@ -119,6 +120,10 @@ class KeptLog:
                 write_checked(self._folder / _STATE, msgspec.json.encode(seen))
         self._take(seen, state, texts)
 
+    def foresee(self, verifier: Verifier, note: str, texts: Sequence[str]) -> None:
+        """Note what the next entries withdraw, up to a signed state, which cannot be kept. Raises LogRefused."""
+        self._ahead = self._check(verifier.read(note), texts)
+
     def _has_written(self, verifier: Verifier, state: LogCheckpoint) -> bool:
         """Return whether another process has written this state or a later one."""
         try:
@@ -133,24 +138,25 @@ class KeptLog:
         if seen is not None:
             self._state = SeenLog(key=seen.key, checkpoint=note), size
 
-    def _check(self, state: LogCheckpoint, texts: Sequence[str]) -> None:
-        """Raise LogRefused unless these entries after those that are known give a state."""
+    def _check(self, state: LogCheckpoint, texts: Sequence[str]) -> LogReading:
+        """Return what is withdrawn after these entries. Raises LogRefused unless they lead to a state."""
         if state.size > MAX_ENTRIES:
             raise LogRefused(f"the log has more than {MAX_ENTRIES:,} entries, the most that a mirror keeps")
-        reading = LogReading(size=self._reading.size, subtrees=list(self._reading.subtrees))
+        known = self._reading
+        reading = LogReading(size=known.size, subtrees=list(known.subtrees), withdrawn=dict(known.withdrawn))
         for text in texts:
             if not text.isascii() or "\n" in text or len(text) > _ENTRY_CHARACTERS:
                 raise LogRefused("an entry of the log is not one line of ASCII")
             reading.append(text)
         if reading.size != state.size or (reading.root() if reading.size else EMPTY) != state.root:
             raise LogRefused("the entries of the log are not those that its registry has signed")
+        return reading
 
     def _take(self, seen: SeenLog, state: LogCheckpoint, texts: Sequence[str]) -> None:
-        self._check(state, texts)
+        self._reading, self._ahead = self._check(state, texts), None
         for text in texts:
             self._note(self._tree.size, text)
             self._tree.append(leaf_hash(text.encode()))
-            self._reading.append(text)
         self._state = seen, state.size
 
     def _note(self, number: int, text: str) -> None:
@@ -241,7 +247,7 @@ class KeptLog:
 
     def withdrawal(self, skill_id: str, version: str) -> Withdrawn | None:
         """Return how a version, or all of its skill, is withdrawn."""
-        return self._reading.of(skill_id, version)
+        return (self._ahead or self._reading).of(skill_id, version)
 
     def withdrawing(self, after: int, limit: int) -> list[tuple[int, str]]:
         """Return number and text of at most `limit` entries that withdraw or restore something, beyond `after`.

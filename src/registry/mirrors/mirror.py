@@ -23,7 +23,7 @@ from registry.errors import RegistryError, conflict, service_unavailable, skill_
 from registry.mirrors.kept_files import KeptFiles, KeptPackage
 from registry.mirrors.kept_log import MAX_ENTRIES, KeptLog, LogDamaged, LoggedPackage
 from registry.mirrors.parsed_index import IndexParser, ParsedIndex
-from registry.mirrors.space import MirrorsFull, Space
+from registry.mirrors.space import Keeping, MirrorsFull, Space, reason_of
 from registry.outbound import OutboundError
 from registry.sources.log_monitor import LogMonitor, LogRefused
 from registry.sources.remote_registry import Release, RemoteRegistry
@@ -71,7 +71,7 @@ class Mirror:
         self._folder = folder
         self._open = open_registry
         self._monitor = monitor
-        self.space = space
+        self.keeping = Keeping(source.name, space)
         self.files = KeptFiles(folder)
         self._parser = IndexParser(self.url)
         self._asking = threading.Lock()
@@ -98,10 +98,14 @@ class Mirror:
         try:
             log = self._current()
         except (LogDamaged, OSError) as damaged:
-            self._refuse(_reason(damaged))
+            self._refuse(reason_of(damaged))
         if log.seen is None:
             self._refuse("its log was never read")
         return log
+
+    def problem(self) -> str | None:
+        """Return why the last file could not be kept, None if it could."""
+        return self.keeping.problem
 
     def key(self) -> str:
         """Return the key of the log. Anybody may ask for it, so a failure does not name the registry."""
@@ -172,8 +176,8 @@ class Mirror:
         """
         kept = self._kept_index(skill_id)
         if kept is None or not kept.lines.keys() >= self._parser.parsed(skill_id, body).lines.keys():
-            self.space.take(len(body))
-            self.files.put_index(skill_id, body)
+            with self.keeping.room(len(body)):
+                self.files.put_index(skill_id, body)
 
     def entries(self, start: int, limit: int) -> list[str]:
         """Return at most `limit` entries of the log from a number on."""
@@ -241,11 +245,10 @@ class Mirror:
         if self._problem is not None:
             self._refuse(self._problem)
         try:
-            self.space.take(release.size)
-            with self.files.adding(logged.checksum) as temporary:
+            with self.keeping.room(release.size), self.files.adding(logged.checksum) as temporary:
                 self._open().download(release, temporary)
         except _FAULTS as error:
-            self._refuse(_reason(error))
+            self._refuse(reason_of(error))
         kept = self.files.package(logged.checksum)
         if kept is None:
             self._refuse(f"the package of {skill_id} {version} was changed while it was kept")
@@ -273,7 +276,7 @@ class Mirror:
             except (*_FAULTS, RegistryError) as error:
                 _log.warning("mirror %s: index of %s: %s", self.name, skill_id, error)
                 if index is None:
-                    self._refuse(_reason(error))
+                    self._refuse(reason_of(error))
         if index is None:
             self._refuse(self._problem or "nothing of it is kept")
         try:
@@ -292,8 +295,8 @@ class Mirror:
         if not index.lines.keys() <= log.packages(skill_id).keys():
             log = self.log(at_once=True)
         index.check(log, skill_id)
-        self.space.take(len(body))
-        self.files.put_index(skill_id, body)
+        with self.keeping.room(len(body)):
+            self.files.put_index(skill_id, body)
         return log, index
 
     def check_index(self, log: KeptLog, skill_id: str, body: bytes) -> None:
@@ -306,9 +309,9 @@ class Mirror:
         try:
             self._follow(registry)
         except _FAULTS as error:
-            if _reason(error) != self._problem:
+            if reason_of(error) != self._problem:
                 _log.info("mirror %s: %s", self.name, error)  # the source has the error
-            self._problem = _reason(error)
+            self._problem = reason_of(error)
             pause = _REST * (time.monotonic() - started)
         else:
             self._problem, pause = None, 0.0
@@ -346,10 +349,15 @@ class Mirror:
         self._keep(log, verifier, note, texts)
 
     def _keep(self, log: KeptLog, verifier: Verifier, note: str, texts: list[str]) -> None:
-        self.space.take(sum(map(len, texts)))
-        with self._lock:
-            log.extend(verifier, note, texts)
-            self._kept, self._stamp = log, KeptLog.stamp(self._folder)
+        try:
+            with self._lock, self.keeping.room(sum(map(len, texts))):
+                log.extend(verifier, note, texts)
+        except (MirrorsFull, OSError):
+            log.foresee(verifier, note, texts)  # so that what was revoked is refused
+            raise
+        finally:
+            with self._lock:
+                self._kept, self._stamp = log, KeptLog.stamp(self._folder)
 
     def _current(self) -> KeptLog:
         """Return the log, which another process may have extended. Raises LogDamaged, OSError."""
@@ -368,8 +376,3 @@ class Mirror:
 
 def _is_yanked(withdrawn: Withdrawn | None) -> bool:
     return withdrawn is not None and withdrawn.state != "deprecated"
-
-
-def _reason(error: Exception) -> str:
-    """Return what is wrong, without a path of this machine."""
-    return f"what it keeps cannot be used: {error.strerror}" if isinstance(error, OSError) else str(error)

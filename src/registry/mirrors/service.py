@@ -44,6 +44,7 @@ class Mirrors:
         self._sources = sources
         sources.told, sources.settled = self.heard, self.tidy
         sources.mirrored = lambda source: MirroredRegistry(self._at(source))
+        sources.unkept = lambda source: self._at(source).problem() if source.mirror else None
         self._mirrors: dict[SourceEntry, Mirror] = {}
         self._lock = threading.Lock()
 

@@ -187,9 +187,11 @@ def _keep(mirror: Mirror, checksum: str, path: Path) -> int:
     """Keep a package that was checked, unless it is kept. Return its size. Raises TransferRefused, MirrorsFull."""
     size = path.stat().st_size
     if not mirror.has(checksum):
-        mirror.space.take(size)
-        with mirror.files.adding(checksum) as temporary:
-            shutil.copyfile(path, temporary)
-            if _digest(temporary) != checksum:
-                raise TransferRefused(f"{path.name} was changed while it was read")
+        try:
+            with mirror.keeping.room(size), mirror.files.adding(checksum) as temporary:
+                shutil.copyfile(path, temporary)
+                if _digest(temporary) != checksum:
+                    raise TransferRefused(f"{path.name} was changed while it was read")
+        except OSError as error:
+            raise TransferRefused(f"{path.name} cannot be kept: {error.strerror}; run the command again") from None
     return size

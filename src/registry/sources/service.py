@@ -61,6 +61,7 @@ class Sources:
         told: Called with each registry that was read.
         settled: Called at the start, and after a source was removed.
         mirrored: Returns what the mirror of a source keeps and fetches of its registry.
+        unkept: Returns why the mirror of a source could not keep its last file, None if it could.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Sources:
         self.told: Told = lambda source, registry: None
         self.settled: Callable[[], None] = lambda: None
         self.mirrored: Callable[[SourceEntry], ReadableRegistry] = self.open
+        self.unkept: Callable[[SourceEntry], str | None] = lambda source: None
         self._registry_reader = RegistryReader(
             self._store, self.log_monitor, self._withdrawals, self._tell, self.open, self._is_known
         )
@@ -144,7 +146,7 @@ class Sources:
             priority=source.priority,
             skills=count,
             last_refreshed=state.last_refreshed,
-            error=self._timeout(source) or state.error,
+            error=self._timeout(source) or state.error or self.unkept(source),
             warnings=state.warnings,
             configured=self._is_configured(source.name),
             mirror=source.mirror,
