@@ -108,6 +108,7 @@ GET     /api/v1/overview                            user
 GET     /api/v1/bin                                 manager
 POST    /api/v1/skills/{id}/restore                 manager
 GET     /api/v1/skills/{id}/usage                   user
+GET     /api/v1/skills/{id}/view                    user
 GET     /api/v1/skills/{id}/files                   user
 GET     /api/v1/skills/{id}/files/{path}            user
 GET     /api/v1/search                              user

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from support.pages import ListedServer, Watched, faults, sign_in
 from support.publishing import Registry, skill_package
@@ -31,6 +31,17 @@ def test_a_skill_shows_its_text_files_and_how_to_get_it(show: Show, server: List
     page.get_by_role("link", name="All skills").click()
     expect(page.locator(".card").first).to_be_visible()
     expect(page).to_have_title("Skills · Skill Registry")
+
+
+def test_a_link_to_a_skill_takes_eight_requests(browser: Browser, server: ListedServer) -> None:
+    page = browser.new_context().new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{server.url}/skills/csv-cleanup")
+    expect(page.locator(".markdown").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    page.context.close()
+    assert len(asked) <= 8, asked
 
 
 def test_going_back_returns_to_the_same_place_of_the_list(show: Show) -> None:

@@ -87,8 +87,3 @@ export async function plainTextOf(path, signal) {
   if (!response.ok) throw (await envelopeOf(response)).failure;
   return response.text();
 }
-
-/** Return the values of a text with one JSON value per line. */
-export async function linesOf(path, signal) {
-  return (await plainTextOf(path, signal)).split("\n").filter(Boolean).map((line) => JSON.parse(line));
-}

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
 import { CLEARED, follow, leave, link } from "./address.js";
-import { call, get, pathOf } from "./api.js";
+import { get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
@@ -15,22 +15,8 @@ import { Similar } from "./similar.js";
 import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
 import { useTitle } from "./title.js";
-import { loadVersions, useVersion, Versions } from "./versions.js";
+import { useVersion, Versions } from "./versions.js";
 import { WithdrawnBanner, WithdrawnMark } from "./withdrawn.js";
-
-const optional = (promise, otherwise) => promise.catch(() => otherwise);
-
-async function loadSkill(id, status, signal) {
-  const path = `/api/v1/skills/${pathOf(id)}`;
-  const skill = await call("GET", path, { signal, cache: "reload" }); // uses do not change its entity tag
-  const [content, files, versions, dependents] = await Promise.all([
-    optional(get(`${path}/content?format=html`, signal), null),
-    skill.installed || isPublished(skill, status) ? optional(get(`${path}/files`, signal), []) : [],
-    isRegistry(status) ? optional(loadVersions(id, signal), []) : [],
-    optional(get(`${path}/dependents?limit=100`, signal), []),
-  ]);
-  return { skill, content, files, versions, dependents };
-}
 
 /** Return what the list is called that one came from: the address of a skill does not name it. */
 function listName({ q, view }) {
@@ -38,8 +24,7 @@ function listName({ q, view }) {
 }
 
 export function Detail({ id, version, from, file, line, list }) {
-  const status = service.use();
-  const { data, error, again } = useLoaded((signal) => loadSkill(id, status, signal), [id, isRegistry(status)]);
+  const { data, error, again } = useLoaded((signal) => get(`/api/v1/skills/${pathOf(id)}/view`, signal), [id]);
   useTitle(data?.skill.name);
   return html`<div class="detail" aria-busy=${!data && !error}>
     <p class="back"><a href=${link({ skill: "" }, list.skill ? undefined : list)} onClick=${back}>${listName(list)}</a></p>
@@ -74,7 +59,7 @@ function asIn(skill, versions, other) {
   const old = versions.find(({ version }) => version === other);
   if (!old) return skill;
   const { author, license, description, yanked, withdrawn } = old;
-  return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, publisher: undefined, updated_at: old.made };
+  return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, publisher: undefined, updated_at: old.published_at };
 }
 
 function Loaded({ skill, content, files: current, versions, dependents, version, from, file, line, onChanged }) {
@@ -84,7 +69,7 @@ function Loaded({ skill, content, files: current, versions, dependents, version,
   const shown = asIn(skill, versions, other);
   const { data: older, error, again } = useVersion(skill.id, other);
   const files = other ? (older?.files ?? []) : current;
-  const text = other ? older?.content : content?.content;
+  const text = other ? older?.content : content;
   const isOurs = isRegistry(service.get()) && isPublished(skill, service.get());
   const mayWithdraw = useMay("manager") && isOurs;
   const mayWaive = useMay("admin") && isOurs;
@@ -115,7 +100,7 @@ function Loaded({ skill, content, files: current, versions, dependents, version,
         ${error && html`<${Failure} error=${error} onRetry=${again} what="This version cannot be shown" />`}
         ${!isWaiting && !error && (file
           ? html`<${File} key=${file} id=${skill.id} version=${other} path=${file} line=${line} files=${files} />`
-          : html`<${Body} id=${skill.id} version=${other} text=${text ?? content?.content} files=${files} />`)}
+          : html`<${Body} id=${skill.id} version=${other} text=${text ?? content} files=${files} />`)}
       </div>
       <aside aria-label="About this skill">
         ${mayUpgrade && html`<${Upgrade} id=${skill.id} onChanged=${onChanged} />`}

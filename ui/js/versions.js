@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/htm-3.1.1/standalone.module.js";
 import { follow, link } from "./address.js";
-import { get, linesOf, pathOf, textOf } from "./api.js";
+import { get, pathOf, textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
 import { fileAt, filesAt } from "./paths.js";
 import { count, day, Text } from "./text.js";
@@ -10,13 +10,6 @@ import { WithdrawnMark } from "./withdrawn.js";
 
 const SHOWN = 12;
 const MOST_HTML = 4 << 20;
-
-/** Return the versions of a skill, newest first: `{version, made, yanked, withdrawn, size, checksum, description, author, license}`. */
-export async function loadVersions(id, signal) {
-  const lines = await linesOf(`/index/${pathOf(id)}`, signal);
-  return lines.reverse().map(({ vers, published_at, yanked, withdrawn, size: bytes, cksum, metadata: { description, author, license } }) =>
-    ({ version: vers, made: published_at, yanked, withdrawn, size: bytes, checksum: cksum, description, author, license }));
-}
 
 /** Return the files, the rendered text and the findings of one version: none of a record, which has none of them. */
 async function loadFiles(id, version, signal) {
@@ -40,7 +33,7 @@ export function useVersion(id, version) {
 
 export function Versions({ id, versions, shown }) {
   if (versions.length === 0) return null;
-  const row = ({ version, made, yanked, withdrawn }) => {
+  const row = ({ version, published_at: made, yanked, withdrawn }) => {
     const changes = { skill: id, version };
     return html`<li key=${version}>
       <span><a href=${link(changes)} aria-current=${version === shown ? "true" : undefined}

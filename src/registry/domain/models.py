@@ -17,7 +17,9 @@ from registry.domain.withdrawals import Withdrawn
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*$(?!\n)"
 
-RESERVED_IDS = frozenset({"upgrade", "install", "versions", "search", "content", "files", "dependents"})
+RESERVED_IDS = frozenset(
+    {"upgrade", "install", "versions", "search", "content", "files", "dependents", "usage", "view"}
+)
 """Ids, and names within a scope, that would conflict with routes at `/skills` or below `/skills/{id}`."""
 
 NewSkillId = Annotated[

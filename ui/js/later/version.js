@@ -24,7 +24,7 @@ export function Version({ skill, versions, version, from, onChanged }) {
       ${version === skill.version && html`<span class="badge">current</span>`}
       ${facts.size !== null && html`<${WithdrawVersion} id=${skill.id} version=${version} isYanked=${facts.yanked} withdrawn=${facts.withdrawn} onChanged=${onChanged} />`}</div>
     <${WithdrawnBanner} withdrawn=${facts.withdrawn} version=${version} />
-    <p class="facts"><time datetime=${facts.made}>${day(facts.made)}</time>
+    <p class="facts"><time datetime=${facts.published_at}>${day(facts.published_at)}</time>
       ${facts.size !== null && html`<span>${size(facts.size)}</span>`}
       ${facts.checksum && html`<code class="digest"><${Text}>${facts.checksum}<//></code>`}</p>
     ${facts.description !== skill.description && html`<p><${Text}>${facts.description}<//></p>`}

@@ -16,6 +16,7 @@ from registry.http.routes.skills import get_dependents, get_overview
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.parsing.markdown import render_markdown
 from registry.services.container import Services
+from registry.services.skill_view import SkillView, view_skill
 from registry.services.usage import UsageData
 from registry.skill_folder import FileEntry
 from registry.skill_folder.tree import SKILL_FILE
@@ -68,6 +69,17 @@ def _content(services: Services, one: str, form: Literal["raw", "html"]) -> Skil
     return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
 
 
+@get(each("/skills/{id}/view"), tags=["skills"], responses=ERRORS, role="user")
+async def get_view(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[SkillView]:
+    """Return what the page of a skill shows: the skill, its text, files and versions, and the skills that need it."""
+    one = skill_id(request)
+    images = ImageAddresses(one, SKILL_FILE).of
+    view = await ORDINARY_POOL.run(view_skill, services, one, lambda text: render_markdown(text, images))
+    if view.content is not None:
+        count_use(request, one, "read")
+    return Ok(view)
+
+
 @get(each("/skills/{id}/usage"), tags=["skills"], responses=ERRORS, role="user")
 @ORDINARY_POOL.handler
 def get_usage(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[UsageData]:
@@ -101,4 +113,4 @@ async def get_skill_file(
     return await file_response(request, file, form, ImageAddresses(one, name))
 
 
-CONTENT = [get_overview, get_dependents, get_usage, get_content, list_skill_files, get_skill_file]
+CONTENT = [get_overview, get_dependents, get_usage, get_view, get_content, list_skill_files, get_skill_file]
