@@ -14,13 +14,14 @@ from registry.cli.console import warn
 from registry.cli.remote.answers import Credential, Moment
 from registry.config.settings import Settings
 from registry.domain.addresses import OutboundError
+from registry.domain.api import MIRRORS_PATH
 from registry.domain.models import now, timestamp
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
 from registry.sources.access import RegistryAccess
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_MIRROR = re.compile(r"/mirrors/[a-z0-9_-]+\Z")
+_MIRROR = re.compile(rf"{MIRRORS_PATH}/[a-z0-9_-]+\Z")
 
 
 class LoginsUnreadable(Exception):
@@ -134,7 +135,7 @@ def stored_logins() -> Logins:
 
 def login_hint(server: str) -> str:
     """Return the end of an error message where a server rejects a missing, wrong or expired credential."""
-    return f"; 'skill-registry login --server {server}' gets a token"
+    return f"; 'skill-registry login --server {service_of(server)}' gets a token"
 
 
 def default_server(settings: Settings) -> str | None:
@@ -165,10 +166,13 @@ def _other_names(server: str) -> list[str]:
 
 
 def configured_key(settings: Settings, server: str) -> str | None:
-    """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named."""
+    """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named.
+
+    A service and its mirrors have the same keys.
+    """
     key, owner = settings.client.api_key, settings.client.server
-    names = (server_name(server), service_of(server_name(server)))
-    is_owner = owner is None or server_name(owner.reveal()) in names
+    service = service_of(server_name(server))
+    is_owner = owner is None or service_of(server_name(owner.reveal())) == service
     return key.reveal() if key and is_owner else None
 
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 API = "/api/v1"
 """The prefix of every versioned route."""
 
+MIRRORS_PATH = "/mirrors"
+"""The path of a service below which its mirrors are, each by the name of its source."""
+
 API_KEY_PREFIX = "sk_"
 
 

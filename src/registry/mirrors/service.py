@@ -52,8 +52,15 @@ class Mirrors:
         """Return the mirror of a source. Raises NOT_FOUND."""
         return self._at(self._source(name))
 
+    def has(self, name: str) -> bool:
+        """Return whether a source is mirrored."""
+        return self._find(name) is not None
+
+    def _find(self, name: str) -> SourceEntry | None:
+        return next((source for source in self._sources.entries() if source.name == name and source.mirror), None)
+
     def _source(self, name: str) -> SourceEntry:
-        source = next((source for source in self._sources.entries() if source.name == name and source.mirror), None)
+        source = self._find(name)
         if source is None:
             raise not_found(f"Mirror '{name[:64]}'")
         return source

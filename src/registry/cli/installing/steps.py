@@ -1,5 +1,6 @@
 """The steps of `install` and `uninstall`: each changes one skill and returns its row."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,18 @@ import msgspec
 
 from registry.cli import console
 from registry.cli.backend import CommandBackend, CommandFailed
+from registry.cli.credentials import service_of
 from registry.cli.risk import warn_of_risk, warn_of_withdrawal
 from registry.config.settings import Settings
-from registry.domain.api import API
+from registry.domain.api import API, MIRRORS_PATH
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest, UpgradeBody
 from registry.project.lock_file import LOCK_FILE, LockedSkill
 from registry.project.manifest_file import ManifestFile, NewDependency
+
+_LISTED = re.compile(r"([a-z0-9_-]+)/([a-z0-9_-]+)\.([a-z0-9_-]+)")
+"""The id of a skill that a service lists of a registry: its source, and its id there with a dot."""
 
 Row = dict[str, Any]
 
@@ -42,9 +47,20 @@ def _of_skill(skill: Row) -> Row:
 
 
 def _fallback(origin: object, default: str | None) -> RegistryOrigin | None:
-    """Return the origin in the default registry, for a skill that no source lists."""
-    is_scoped = isinstance(origin, SourceOrigin) and "/" in origin.skill and "." not in origin.skill
-    return in_registry(origin, default) if isinstance(origin, SourceOrigin) and is_scoped and default else None
+    """Return the origin in the default registry, for a skill that no source lists.
+
+    What its service lists as `source/scope.name` comes from the mirror of that source.
+    """
+    if not isinstance(origin, SourceOrigin) or not default or "/" not in origin.skill:
+        return None
+    if "." not in origin.skill:
+        return in_registry(origin, default)
+    listed = _LISTED.fullmatch(origin.skill)
+    if listed is None:
+        return None
+    source, scope, name = listed.groups()
+    mirror = f"{service_of(default)}{MIRRORS_PATH}/{source}"
+    return RegistryOrigin(url=mirror, skill=f"{scope}/{name}", version=origin.version)
 
 
 def in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from registry import __version__
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.credentials import find_credential, login_hint
+from registry.cli.credentials import find_credential, login_hint, service_of
 from registry.cli.remote.answers import Error, Page, WrongShape, checked, read_answer
 from registry.cli.remote.transport import ANSWER_BYTES, AnswerRefused, LimitedTransport
 from registry.config.settings import Settings
@@ -220,6 +220,11 @@ class RegistryClient:
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
         failure = _failure(response)
+        if failure.code == "NOT_FOUND" and (service := service_of(self.base)) != self.base:
+            raise CommandFailed(
+                f"{self.base} is a mirror, from which skills are installed; this command is for its service: "
+                f"--server {service}"
+            )
         raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code, failure.location)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:

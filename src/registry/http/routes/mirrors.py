@@ -8,7 +8,7 @@ from litestar import Request, Response, get
 from litestar.params import FromPath
 
 from registry import __version__
-from registry.domain.api import API
+from registry.domain.api import API, MIRRORS_PATH
 from registry.domain.roles import PUBLIC
 from registry.http.conditional_requests import not_modified
 from registry.http.envelope import Ok
@@ -24,7 +24,7 @@ from registry.http.thread_pools import OUTGOING_POOL
 from registry.mirrors.mirror import Mirror
 from registry.services.registry_profile import Advisories, PublishProof, advisories_of
 
-MIRROR_PREFIX = "/mirrors/{name:str}"
+MIRROR_PREFIX = f"{MIRRORS_PATH}/{{name:str}}"
 
 _OPTIONS: dict[str, Any] = {"tags": ["mirrors"], "responses": ERRORS, "role": "user"}
 _PACKAGE = "/packages/{skill_scope:str}/{skill_name:str}/{file:str}"
@@ -143,7 +143,7 @@ def list_mirrored_advisories(
 
 
 def _address(request: Request[Any, Any, Any], running: RunningServices, name: str) -> str:
-    return f"{base_url(request, running)}/mirrors/{name}"
+    return f"{base_url(request, running)}{MIRRORS_PATH}/{name}"
 
 
 def _key(mirror: Mirror) -> VerifierKey:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from registry.catalog.installs import installed_from
 from registry.catalog.locations import locations
+from registry.domain.api import MIRRORS_PATH
 from registry.domain.file_names import printable_name
 from registry.domain.models import Skill
 from registry.domain.origins import (
@@ -82,11 +83,19 @@ def place_of_listed(services: Services, caller: Caller, skill: Skill) -> str:
         where = f"{base_directory(Path(origin.path))}. "
     if may_install(services):
         return f"{where}{INSTALL}(id='{skill.id}') puts it with its files into the skills directory."
-    command = _command_for(origin)
+    command = _mirror_command(services, caller, skill, origin) or _command_for(origin)
     if command is None:
         place = "unknown" if origin is None else "a folder of the machine of the registry"
         return where or f"Its origin is {place}."
     return f"{where}`{command}` in the project gets it with its files."
+
+
+def _mirror_command(services: Services, caller: Caller, skill: Skill, origin: Origin | None) -> str | None:
+    """Return the command that installs a skill from the mirror of its source, None if there is no mirror."""
+    address = caller.address or services.settings.absolute("")
+    if not address or not isinstance(origin, RegistryOrigin) or not services.mirrors.has(skill.source):
+        return None
+    return f"skill-registry install {origin.skill} --from {address.rstrip('/')}{MIRRORS_PATH}/{skill.source}"
 
 
 def _listed(services: Services, skill_id: str) -> Listed | None:
