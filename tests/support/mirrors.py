@@ -15,9 +15,9 @@ class Upstream(Registry):
         self.address = f"http://127.0.0.1:{port}"
         super().__init__(folder, "--port", str(port))
 
-    def release(self, name: str, version: str = "1.0.0") -> str:
-        """Publish a version of `acme/<name>` and return its checksum."""
-        job = self.finished(self.publish(skill_package(name, version)))
+    def release(self, name: str, version: str = "1.0.0", **files: bytes) -> str:
+        """Publish a version of `acme/<name>`, with more files than SKILL.md, and return its checksum."""
+        job = self.finished(self.publish(skill_package(name, version, **files)))
         assert job["status"] == "accepted", job
         return str(job["checksum"])
 

@@ -229,13 +229,31 @@ class Mirror:
         """Return the package of a version. Raises SKILL_NOT_FOUND, CONFLICT if it is revoked."""
         log = self._log_with(skill_id, version)
         logged = log.packages(skill_id)[version]
-        withdrawn = log.withdrawal(skill_id, version)
-        if withdrawn is not None and log.is_revoked(skill_id, version):
-            self.files.remove_package(logged.checksum)
-            raise conflict(f"Version {version} of skill '{skill_id}' is refused: it was {withdrawn.words}")
+        self._refuse_revoked(log, skill_id, version, logged)
         with self._only_fetcher(logged.checksum):
             kept = self.files.package(logged.checksum) or self._fetched(skill_id, version, logged)
         return MirroredPackage(kept.file, kept.size, logged.checksum)
+
+    def kept_package(self, skill_id: str, version: str) -> MirroredPackage | None:
+        """Return the package of a version if it is kept, without a question. Raises CONFLICT if it is revoked."""
+        try:
+            log = self._current()
+            logged = log.packages(skill_id).get(version)
+            if logged is None:
+                return None
+            self._refuse_revoked(log, skill_id, version, logged)
+            kept = self.files.package(logged.checksum)
+        except (LogDamaged, OSError) as damaged:
+            _log.warning("mirror %s: %s", self.name, reason_of(damaged))
+            return None
+        return None if kept is None else MirroredPackage(kept.file, kept.size, logged.checksum)
+
+    def _refuse_revoked(self, log: KeptLog, skill_id: str, version: str, logged: LoggedPackage) -> None:
+        """Remove the package of a version that is revoked. Raises CONFLICT for it."""
+        withdrawn = log.withdrawal(skill_id, version)
+        if withdrawn is not None and withdrawn.state == "revoked":
+            self.files.remove_package(logged.checksum)
+            raise conflict(f"Version {version} of skill '{skill_id}' is refused: it was {withdrawn.words}")
 
     def _fetched(self, skill_id: str, version: str, logged: LoggedPackage) -> KeptPackage:
         _, index = self._index(skill_id)

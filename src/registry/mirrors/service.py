@@ -12,7 +12,7 @@ from registry.domain.source_entry import SourceEntry
 from registry.errors import not_found
 from registry.mirrors.kept_log import LogDamaged
 from registry.mirrors.listing import kept_skills
-from registry.mirrors.mirror import Mirror
+from registry.mirrors.mirror import Mirror, MirroredPackage
 from registry.mirrors.mirrored_registry import MirroredRegistry
 from registry.mirrors.space import Space
 from registry.mirrors.transfer import Progress, TransferRefused, take
@@ -64,6 +64,11 @@ class Mirrors:
         if source is None:
             raise not_found(f"Mirror '{name[:64]}'")
         return source
+
+    def kept(self, name: str, skill_id: str, version: str) -> MirroredPackage | None:
+        """Return a package that the mirror of a source keeps, None without one. Raises CONFLICT if it is revoked."""
+        source = self._find(name)
+        return None if source is None else self._at(source).kept_package(skill_id, version)
 
     def take(self, name: str, folder: Path, key: str | None, progress: Progress) -> Imported:
         """Keep what a folder from another mirror has, as `transfer.take`, and list what can be installed then.

@@ -118,7 +118,7 @@ class Services:
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
         self.mirrors = Mirrors(settings, self.sources)
         self._publishing = self._make_publishing(self._packages) if self._packages else None
-        self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages)
+        self.skill_files = SkillFiles(self.catalog, self.local, self.published, self._packages, self.mirrors)
         self.names = SkillNames(self.documents, self.skill_files, self.skill_backends)
         self.project = ProjectFiles(settings, self.manifest, self.catalog)
         self.installer, self.upgrader, self.install_jobs = build_installing(self, self._inspector)

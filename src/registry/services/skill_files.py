@@ -1,4 +1,4 @@
-"""The files of a skill: of its folder, or of a published package of any version."""
+"""The files of a skill: of its folder, of a published package of any version, or of one that a mirror keeps."""
 
 import hashlib
 import io
@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
+from registry.catalog.advertised import AdvertisedSkills
 from registry.catalog.listing import enabled_skill, enabled_skills
 from registry.catalog.local_skills import LocalSkills
 from registry.catalog.store import Catalog
 from registry.domain.models import Skill
 from registry.errors import conflict, not_found, skill_not_found
+from registry.mirrors.service import Mirrors
 from registry.packages.limits import DEFAULT_LIMITS, PackageLimits
 from registry.packages.package import read_files
 from registry.packages.packing import pack_files
@@ -45,7 +47,7 @@ class PackagedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class SkillPackage:
-    """The files of one version of a skill, by path, in order. `fixed` says that this version never changes."""
+    """The files of one version of a skill, by path, in order. `fixed`: it was published here, and never changes."""
 
     skill_id: str
     version: str
@@ -73,7 +75,8 @@ class SkillPackage:
 class SkillFiles:
     """Reads the files of skills, and keeps up to 64 MiB of those that were read last.
 
-    `packages` has the zips of published versions. It is None in a service that does not publish.
+    `packages` has the zips of published versions. It is None in a service that does not publish. `mirrors` have those
+    of skills that a mirrored registry has published, and that are not installed.
     """
 
     def __init__(
@@ -82,11 +85,14 @@ class SkillFiles:
         local: LocalSkills,
         published: PublishedVersions,
         packages: StoredPackages | None,
+        mirrors: Mirrors,
     ) -> None:
         self._catalog = catalog
         self._local = local
         self._published = published
         self._packages = packages
+        self._mirrors = mirrors
+        self._advertised = AdvertisedSkills(catalog)
         self._kept: LruCache[tuple[str, str], SkillPackage] = LruCache(_KEPT_BYTES, lambda key, package: package.weight)
         self._loading = threading.BoundedSemaphore(_LOADED_AT_ONCE)
 
@@ -103,6 +109,10 @@ class SkillFiles:
             return self._of_published(self._published.find(skill_id, number), self._packages, keep)
         skill = self._catalog.get(skill_id)
         folder = self.folder(skill)
+        if folder is None and version in (None, skill.version):
+            mirrored = self._of_mirror(skill, keep)
+            if mirrored is not None:
+                return mirrored
         if folder is None:
             raise not_found(f"Package of skill '{skill_id}'")
         if version not in (None, skill.version):
@@ -144,16 +154,24 @@ class SkillFiles:
         kept = self._kept.get(key)
         if kept is not None and version.state != "revoked":
             return kept
-        limits = PackageLimits(archive_bytes=version.size)
         with self._loading, packages.open(version) as zipped:
-            try:
-                files = [_file(entry.name, data, entry.executable) for entry, data in read_files(zipped, limits)]
-            except PackageRefused:  # by the rules of this release
-                raise conflict(
-                    f"The package of version {version.version} of skill '{version.skill_id}' breaks a rule of packages"
-                ) from None
-        package = SkillPackage(version.skill_id, version.version, _by_path(files), fixed=True)
+            files = _unpacked(version.skill_id, version.version, zipped, version.size)
+        package = SkillPackage(version.skill_id, version.version, files, fixed=True)
         return self._kept_if(keep, key, package)
+
+    def _of_mirror(self, skill: Skill, keep: bool) -> SkillPackage | None:
+        """Return the files of a listed skill if a mirror keeps its package. Raises CONFLICT."""
+        for source, listed, skill_id in self._advertised.named(skill.id):
+            found = self._mirrors.kept(source, listed.id, skill.version) if skill_id == skill.id else None
+            if found is None:
+                continue
+            key = (skill.id, found.checksum)
+            with found.file, self._loading:
+                if (kept := self._kept.get(key)) is not None:
+                    return kept
+                files = _unpacked(skill.id, skill.version, found.file, found.size)
+            return self._kept_if(keep, key, SkillPackage(skill.id, skill.version, files, fixed=False))
+        return None
 
     def _of_folder(self, skill: Skill, folder: Path, keep: bool) -> SkillPackage:
         try:
@@ -171,6 +189,15 @@ class SkillFiles:
         if keep and package.weight <= _LARGEST_KEPT_BYTES:
             self._kept.put(key, package)
         return package
+
+
+def _unpacked(skill_id: str, version: str, zipped: BinaryIO, size: int) -> dict[str, PackagedFile]:
+    """Return the files of a zip of so many bytes by path. Raises CONFLICT."""
+    try:
+        entries = read_files(zipped, PackageLimits(archive_bytes=size))
+    except PackageRefused:  # by the rules of this release
+        raise conflict(f"The package of version {version} of skill '{skill_id}' breaks a rule of packages") from None
+    return _by_path([_file(entry.name, data, entry.executable) for entry, data in entries])
 
 
 def text_of_version(files: SkillFiles, skill_id: str, version: str) -> str:

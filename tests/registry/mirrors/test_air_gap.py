@@ -43,7 +43,8 @@ def gap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gap]:
     folder = tmp_path_factory.mktemp("gap")
     exported = folder / "carried"
     with Upstream(folder / "upstream") as upstream, MirrorService(folder / "mirror", upstream) as mirror:
-        for name in ("tea", "water", "leaky"):
+        upstream.release("tea", **{"notes.md": b"Steep for three minutes."})
+        for name in ("water", "leaky"):
             upstream.release(name)
         mirror.follow(upstream)
         env = {
@@ -76,7 +77,8 @@ def listed(service: RunningServer, headers: Mapping[str, str] | None = None) -> 
     """Return each skill of the source in full, without the times of its entry here, by its id."""
     headers = headers or (service.caller("reader", "user") if isinstance(service, MirrorService) else {})
     skills = service.api("GET", "/skills?source=corp", headers=headers).json()["data"]
-    details = [service.api("GET", f"/skills/{skill['id']}", headers=headers).json()["data"] for skill in skills]
+    answers = [service.api("GET", f"/skills/{skill['id']}", headers=headers) for skill in skills]
+    details = [answer.json()["data"] for answer in answers if answer.status_code == 200]  # or it was removed meanwhile
     return {detail["id"]: {**detail, "created_at": None, "updated_at": None} for detail in details}
 
 
@@ -106,6 +108,29 @@ def test_what_was_imported_is_found_and_listed_as_online(gap: Gap) -> None:
     sources = gap.service.api("GET", "/registry/sources", headers=reader).json()["data"]
     (corp,) = (source for source in sources if source["name"] == "corp")
     assert (corp["skills"], corp["mirror"]) == (2, True)
+
+
+def test_the_files_of_what_is_kept_are_read_before_it_is_installed(gap: Gap) -> None:
+    gap.forget()
+    assert gap.take(gap.exported).code == 0
+    reader = gap.service.caller("reader", "user")
+    wait_until(lambda: "corp/acme.tea" in listed(gap.service))
+
+    def get_skill(**arguments: str) -> str:
+        call = {"name": "get_skill", "arguments": {"id": "corp/acme.tea", **arguments}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        return str(gap.service.http.post("/mcp", json=body, headers=reader).json()["result"]["content"][0]["text"])
+
+    text = get_skill()
+    for words in ("# Body", "not installed", "not scanned", "notes.md (24 bytes)", f"--from {gap.service.address}`"):
+        assert words in text
+    assert get_skill(file="notes.md") == "Steep for three minutes."
+    assert "no file 'other.md'" in get_skill(file="other.md")
+    path = "/skills/corp/acme.tea/versions/1.0.0/files/notes.md"
+    assert gap.service.api("GET", path, headers=reader).text == "Steep for three minutes."
+    gap.forget()
+    assert "listed by the source corp and not installed" in get_skill()
+    assert gap.service.api("GET", path, headers=reader).status_code == 404
 
 
 def test_a_local_service_installs_what_it_has_imported(gap: Gap, tmp_path: Path) -> None:

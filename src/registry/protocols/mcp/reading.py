@@ -10,6 +10,7 @@ from msgspec import UnsetType
 from registry.catalog.folder_ids import present_id
 from registry.domain.findings import RISKY, SkillFindings, gravest_first
 from registry.domain.models import Skill
+from registry.domain.source_entry import REGISTRY
 from registry.domain.withdrawals import WithdrawalState, Withdrawn, described, printable_reason
 from registry.errors import FieldError, RegistryError, skill_not_found, validation_error
 from registry.protocols.mcp.caller import Caller
@@ -22,6 +23,7 @@ from registry.services.skill_files import PackagedFile, SkillPackage
 from registry.services.skills import findings_of, read_skill, withdrawal_of
 from registry.skill_folder.tree import SKILL_FILE
 
+_UNSCANNED = "Its files were not scanned yet."
 _NAMED_RULES = 5
 _NEAR = 3
 _SHOWN_VERSIONS = 10
@@ -128,6 +130,8 @@ def _found(services: Services, caller: Caller, asked: GetArguments, skill: Skill
         return _without_files(services, caller, asked, skill)
     if asked.file is None:
         below = f"Skill {package.skill_id} {package.version}. {place_of_files(services, caller, package)}"
+        if not skill.installed and skill.source != REGISTRY:  # a mirror has the files
+            below = f"{_listed(services, caller, skill)} {_UNSCANNED} "
         return Text(_decoded(services, caller, package, package.files[SKILL_FILE]), f"{below}{_names(package)}")
     file = package.files.get(asked.file)
     if file is None:
@@ -158,15 +162,19 @@ def _decoded(services: Services, caller: Caller, package: SkillPackage, file: Pa
 def _without_files(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
     """Return the text of a record, or of a skill that a source lists."""
     body = services.catalog.body(skill.id)
-    if skill.source == "registry":
+    if skill.source == REGISTRY:
         if asked.file is not None:
             return Text(f"Skill {skill.id} is a record: it has no files.", is_error=True)
         return Text(body)
-    place = place_of_listed(services, caller, skill)
-    listed = f"Skill {skill.id} {skill.version} is listed by the source {skill.source} and not installed. {place}"
+    listed = _listed(services, caller, skill)
     if asked.file is not None:
         return Text(f"{listed} Then read its files.", is_error=True)
-    return Text(body.strip() or skill.description, f"{listed} Its files were not scanned yet.")
+    return Text(body.strip() or skill.description, f"{listed} {_UNSCANNED}")
+
+
+def _listed(services: Services, caller: Caller, skill: Skill) -> str:
+    place = place_of_listed(services, caller, skill)
+    return f"Skill {skill.id} {skill.version} is listed by the source {skill.source} and not installed. {place}"
 
 
 def _within(found: Text, asked: GetArguments, budget: int) -> str:
