@@ -70,6 +70,9 @@ class ListedServer(RunningServer):
             write_skill(self.skills_dir, f"hostile-{name}", quoted(description), BODY, author=quoted(description))
         (self.skills_dir / "hostile-script" / "notes").mkdir()
         (self.skills_dir / "hostile-script" / "notes" / "more.md").write_text("More <b>of</b> it.\n")
+        (self.skills_dir / "hostile-script" / "evals").mkdir()
+        case = {"prompt": HOSTILE["script"], "expected_output": HOSTILE["image"], "assertions": [HIDDEN]}
+        (self.skills_dir / "hostile-script" / "evals" / "evals.json").write_text(json.dumps({"evals": [case]}))
         shelf = folder / "shelf"
         for number in range(120):
             by = (

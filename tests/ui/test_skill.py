@@ -68,6 +68,18 @@ def test_what_was_found_in_a_skill_stands_beside_it_with_its_place(show: Show) -
 
 
 @pytest.mark.parametrize("width", [1280, 320])
+def test_the_checklist_and_the_evals_are_read_by_everybody(watched: Watched, server: ListedServer, width: int) -> None:
+    page = watched.open(server.url, "/skills/hostile-script", width=width)
+    page.get_by_text("Checklist: ").click()
+    expect(page.locator(".checklist li")).to_have_count(8)
+    expect(page.locator(".checklist li.met", has_text="It has evals")).to_be_visible()
+    expect(page.locator(".checklist li", has_text="It names its licence")).to_contain_text("name it with license")
+    page.get_by_text("1 task, 1 assertion").click()
+    expect(page.locator(".evals ol")).to_contain_text("<script>alert(1)</script> is a text")
+    assert faults(page) == []
+
+
+@pytest.mark.parametrize("width", [1280, 320])
 def test_the_risk_leads_to_what_was_found(watched: Watched, server: ListedServer, width: int) -> None:
     page = watched.open(server.url, "/skills/hostile-hidden", width=width)
     link = page.get_by_role("link", name="high risk")

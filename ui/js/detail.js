@@ -5,6 +5,7 @@ import { Action } from "./actions.js";
 import { CLEARED, follow, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
+import { Checklist, Evals } from "./checklist.js";
 import { File, Files, Rendered } from "./file.js";
 import { Install } from "./install.js";
 import { Deprecate, Upgrade, Version, Waive } from "./later.js";
@@ -62,7 +63,7 @@ function asIn(skill, versions, other) {
   return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, publisher: undefined, updated_at: old.published_at };
 }
 
-function Loaded({ skill, content, files: current, versions, dependents, version, from, file, line, onChanged }) {
+function Loaded({ skill, content, files: current, versions, dependents, checklist, evals, version, from, file, line, onChanged }) {
   const heading = useFirstFocus();
   const scope = isPublished(skill, service.get()) ? { ...CLEARED, skill: "", q: "", view: "skills", scope: skill.id.split("/")[0] } : null;
   const other = otherThan(skill, version);
@@ -108,6 +109,7 @@ function Loaded({ skill, content, files: current, versions, dependents, version,
           waiving=${mayWaive && { id: skill.id, version: other || skill.version, onChanged: other ? again : onChanged }} />
         ${mayWithdraw && html`<${Deprecate} skill=${skill} onChanged=${onChanged} />`}
         <${Facts} skill=${shown} dependents=${dependents} />
+        ${!other && html`<${Checklist} ...${checklist} /><${Evals} evals=${evals} />`}
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
           : html`<section><${Package} skill=${skill} version=${other} /></section>`}

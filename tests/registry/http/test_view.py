@@ -1,6 +1,8 @@
 """What the page of a skill gets with one request."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from support.publishing import Registry, skill_package
 from support.servers import RunningServer, write_skill
@@ -37,3 +39,45 @@ def test_a_view_has_the_versions_of_the_index_newest_first(tmp_path: Path) -> No
     assert [one["id"] for one in view["dependents"]] == ["acme/carve"]
     assert all(one["checksum"] in line for one, line in zip(view["versions"], reversed(lines), strict=True))
     assert {file["path"] for file in view["files"]} >= {"SKILL.md"}
+
+
+EVALS = {"evals": [{"prompt": "Forge a hook", "expected_output": "A hook", "assertions": ["It holds", "It is black"]}]}
+
+
+def met(view: Any) -> set[str]:
+    return {row["name"] for row in view["checklist"]["rows"] if row["met"]}
+
+
+def test_a_view_says_what_a_careful_author_has_given(tmp_path: Path) -> None:
+    skills = tmp_path / "skills"
+    write_skill(skills, "bare", "Use what there is of a workshop.")
+    rich = {"author": "Ann", "tags": "iron", "examples": "forge a hook"}
+    write_skill(skills, "rich", "Use the whole workshop.", **rich)
+    text = (skills / "rich" / "SKILL.md").read_text()
+    (skills / "rich" / "SKILL.md").write_text(text.replace("metadata:", "license: MIT\nmetadata:", 1))
+    for name in ("rich", "bare"):
+        (skills / name / "evals").mkdir()
+    (skills / "rich" / "evals" / "evals.json").write_text(json.dumps(EVALS))
+    (skills / "bare" / "evals" / "evals.json").write_text("[" * 100_000)
+    with RunningServer(tmp_path) as server:
+        view = server.api("GET", "/skills/rich/view").json()["data"]
+        assert met(view) == {"license", "author", "labels", "examples", "evals", "format", "findings"}
+        assert (view["checklist"]["met"], view["checklist"]["total"]) == (7, 8)
+        assert view["evals"]["count"] == 1
+        assert view["evals"]["cases"][0]["assertions"] == ["It holds", "It is black"]
+        view = server.api("GET", "/skills/bare/view").json()["data"]
+        assert "evals" not in met(view)
+        assert view["evals"] == {"count": 0, "assertions": 0, "cases": [], "problem": "it is not valid JSON"}
+        (skills / "bare" / "evals" / "evals.json").write_text(json.dumps(EVALS))
+        server.wait_for(lambda: "evals" in met(server.api("GET", "/skills/bare/view").json()["data"]))
+
+
+def test_evals_of_a_published_skill_come_from_its_package(tmp_path: Path) -> None:
+    with Registry(tmp_path) as registry:
+        package = skill_package("whittle", **{"evals/evals.json": json.dumps(EVALS).encode()})
+        registry.finished(registry.publish(package))
+        ann = registry.caller("acme/ann")
+        for _ in range(2):
+            view = registry.get("/api/v1/skills/acme/whittle/view", ann).json()["data"]
+            assert view["evals"]["count"] == 1
+            assert "evals" in met(view)

@@ -1,5 +1,6 @@
 """The text and the files of a skill."""
 
+import contextlib
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -8,6 +9,7 @@ from litestar import Request, Response, get
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 
+from registry.errors import RegistryError
 from registry.http.counted_uses import count_use
 from registry.http.envelope import Ok
 from registry.http.file_forms import FileForm, ImageAddresses, file_response
@@ -16,7 +18,7 @@ from registry.http.routes.skills import get_dependents, get_overview
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.parsing.markdown import render_markdown
 from registry.services.container import Services
-from registry.services.skill_view import SkillView, view_skill
+from registry.services.skill_view import SkillView, add_evals, has_evals, view_skill
 from registry.services.usage import UsageData
 from registry.skill_folder import FileEntry
 from registry.skill_folder.tree import SKILL_FILE
@@ -71,10 +73,13 @@ def _content(services: Services, one: str, form: Literal["raw", "html"]) -> Skil
 
 @get(each("/skills/{id}/view"), tags=["skills"], responses=ERRORS, role="user")
 async def get_view(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[SkillView]:
-    """Return what the page of a skill shows: the skill, its text, files and versions, and the skills that need it."""
+    """Return what the page of a skill shows: the skill, its text, files, versions and checklist."""
     one = skill_id(request)
     images = ImageAddresses(one, SKILL_FILE).of
     view = await ORDINARY_POOL.run(view_skill, services, one, lambda text: render_markdown(text, images))
+    if has_evals(view):
+        with contextlib.suppress(RegistryError):  # too many requests wait for the package store
+            await PACKAGE_POOL.run(add_evals, services, view)
     if view.content is not None:
         count_use(request, one, "read")
     return Ok(view)
