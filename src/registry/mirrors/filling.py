@@ -31,8 +31,8 @@ class Filled(NamedTuple):
 def fill(mirror: Mirror, progress: Progress) -> Filled:
     """Fetch every version that the log of a registry publishes, except revoked ones.
 
-    A version that cannot be had is left out, with the reason. Raises SERVICE_UNAVAILABLE if the registry cannot be read
-    or nothing more may be kept.
+    A version that cannot be had is left out, with the reason. Once one could not be kept, no other is fetched. Raises
+    SERVICE_UNAVAILABLE if the registry cannot be read.
     """
     log = mirror.asked()
     releases = list(log.releases())
@@ -44,6 +44,9 @@ def fill(mirror: Mirror, progress: Progress) -> Filled:
             revoked += 1
             continue
         was_kept = mirror.has(logged.checksum)
+        if not was_kept and (full := mirror.problem()) is not None:
+            missing[f"{skill_id}@{version}"] = full
+            continue
         try:
             mirror.keep_index(skill_id)
             package = mirror.package(skill_id, version)

@@ -218,7 +218,8 @@ def test_a_killed_import_leaves_whole_files_and_is_continued(gap: Gap) -> None:
     for kill_at in range(2, count, max(1, count // 5)):
         gap.forget()
         steps(gap.service.data_dir, *arguments, kill_at=kill_at, **gap.env)
-        assert gap.take(gap.exported).code == 0
+        done = gap.take(gap.exported, "--json")
+        assert (done.code, done.json["imported"]["listed"]) == (0, 2), done.error
         assert len(gap.service.kept("packages", "*", "[0-9a-f]*")) == 2
 
 

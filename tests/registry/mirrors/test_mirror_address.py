@@ -59,8 +59,12 @@ def test_what_a_service_lists_of_a_mirrored_registry_is_installed_by_the_id_it_h
         done = developer.run("install", "corp/acme.tea@^1")
         assert done.code == 0, done.error
         assert developer.lock()["origin"]["url"] == service.mirror.address
+        assert developer.dependencies()["tea"]["origin"]["url"] == service.mirror.address
         assert developer.run("verify", "--log").code == 0
         assert developer.run("upgrade").code == 0
+    named = Developer(tmp_path / "named", service, key)
+    assert named.run("install", "corp/acme.tea", "--from", service.address).code == 0
+    assert named.lock()["origin"]["url"] == service.mirror.address
     unknown = Developer(tmp_path / "unknown", service, key).run("install", "other/acme.tea")
     assert (unknown.code, "acme/tea" in unknown.error) == (1, True), unknown.error
 

@@ -47,25 +47,22 @@ def _of_skill(skill: Row) -> Row:
 
 
 def _fallback(origin: object, default: str | None) -> RegistryOrigin | None:
-    """Return the origin in the default registry, for a skill that no source lists.
-
-    What its service lists as `source/scope.name` comes from the mirror of that source.
-    """
+    """Return the origin in the default registry, for a skill that no source lists."""
     if not isinstance(origin, SourceOrigin) or not default or "/" not in origin.skill:
         return None
-    if "." not in origin.skill:
-        return in_registry(origin, default)
-    listed = _LISTED.fullmatch(origin.skill)
-    if listed is None:
-        return None
-    source, scope, name = listed.groups()
-    mirror = f"{service_of(default)}{MIRRORS_PATH}/{source}"
-    return RegistryOrigin(url=mirror, skill=f"{scope}/{name}", version=origin.version)
+    return in_registry(origin, default) if "." not in origin.skill or _LISTED.fullmatch(origin.skill) else None
 
 
 def in_registry(origin: SourceOrigin, url: str) -> RegistryOrigin:
-    """Return the origin of the same skill in the registry at a URL."""
-    return RegistryOrigin(url=url, skill=origin.skill, version=origin.version)
+    """Return the origin of the same skill in the registry at a URL.
+
+    What its service lists as `source/scope.name` is in the mirror of that source.
+    """
+    if (listed := _LISTED.fullmatch(origin.skill)) is None:
+        return RegistryOrigin(url=url, skill=origin.skill, version=origin.version)
+    source, scope, name = listed.groups()
+    mirror = f"{service_of(url)}{MIRRORS_PATH}/{source}"
+    return RegistryOrigin(url=mirror, skill=f"{scope}/{name}", version=origin.version)
 
 
 def restoring(skill_id: str) -> Step:
