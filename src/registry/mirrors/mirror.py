@@ -85,14 +85,14 @@ class Mirror:
     def heard(self, registry: RemoteRegistry) -> None:
         """Read what is new in the log of the registry, which has just answered. A failure is logged."""
         with self._asking:
-            self._contact(registry)
+            self._contact(lambda: registry)
 
     def log(self, *, at_once: bool = False) -> KeptLog:
         """Return the log, which the registry was asked for within the last second, or now, if it answers."""
         is_due = time.monotonic() >= self._next_contact or (at_once and self._problem is None)
         if is_due and self._asking.acquire(blocking=at_once or self._kept is None):  # others have the kept log
             try:
-                self._contact(self._open())
+                self._contact(self._open)
             finally:
                 self._asking.release()
         try:
@@ -321,11 +321,11 @@ class Mirror:
         """Raise LogRefused if an index file lists what a log does not have."""
         self._parser.parsed(skill_id, body).check(log, skill_id)
 
-    def _contact(self, registry: RemoteRegistry) -> None:
+    def _contact(self, open_registry: Callable[[], RemoteRegistry]) -> None:
         """Read what is new in the log of the registry, and note whether that worked."""
         started = time.monotonic()
         try:
-            self._follow(registry)
+            self._follow(open_registry())
         except _FAULTS as error:
             if reason_of(error) != self._problem:
                 _log.info("mirror %s: %s", self.name, error)  # the source has the error
