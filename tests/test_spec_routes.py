@@ -246,6 +246,12 @@ POST    /api/v1/auth/publishers                     admin
 DELETE  /api/v1/auth/publishers/{publisher_id}      admin
 GET     /api/v1/auth/trusted-scopes                 admin
 PUT     /api/v1/auth/trusted-scopes/{scope_name}    admin
+GET     /api/v1/private-scopes                      user
+POST    /api/v1/private-scopes                      admin
+DELETE  /api/v1/private-scopes/{scope_name}         admin
+GET     /api/v1/private-scopes/{scope_name}/members user
+PUT     /api/v1/private-scopes/{scope_name}/members/{id} user
+DELETE  /api/v1/private-scopes/{scope_name}/members/{id} user
 GET     /api/v1/auth/tokens                         user
 POST    /api/v1/auth/tokens                         user
 DELETE  /api/v1/auth/tokens/{token_id}              user

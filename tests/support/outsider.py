@@ -53,8 +53,12 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def answers(registry: Registry, callers: Mapping[str, Caller], hidden: Mapping[str, list[Hidden]]) -> dict[str, Answer]:
+def answers(
+    registry: Registry, callers: Mapping[str, Caller], hidden: Mapping[str, list[Hidden]], below: str = ""
+) -> dict[str, Answer]:
     """Send every operation of the document as each caller, filled in with what is hidden; return the answers.
+
+    The paths are those of the document, `below` a path.
 
     A caller comes with a new credential each time, since one operation ends it. What only a manager may do comes last,
     because ranks depend on how far the index is with what that changes. Metrics count and time requests, so of those
@@ -69,8 +73,8 @@ def answers(registry: Registry, callers: Mapping[str, Caller], hidden: Mapping[s
                     for who, caller in callers.items():
                         for one in hidden[who]:
                             for url, options in _requests(path, item[method], one):
-                                title = f"{who}: {method.upper()} {url} {options}"
-                                taken[title] = _sent(registry, method, url, caller(), options)
+                                title = f"{who}: {method.upper()} {below}{url} {options}"
+                                taken[title] = _sent(registry, method, f"{below}{url}", caller(), options)
     return taken
 
 
@@ -84,7 +88,8 @@ def _requests(path: str, operation: Mapping[str, Any], hidden: Hidden) -> Iterat
     scope, _, name = hidden.skill_id.partition("/")
     values = {
         "id": hidden.skill_id, "skill_id": hidden.skill_id, "skill_scope": scope, "skill_name": name, "name": name,
-        "version": hidden.version, "job_id": hidden.job_id, "path": hidden.path, "file": f"{hidden.version}.zip",
+        "scope_name": scope, "version": hidden.version, "job_id": hidden.job_id, "path": hidden.path,
+        "file": f"{hidden.version}.zip",
         "slug": name, "q": hidden.words, "tags": hidden.words.partition(" ")[0], "ownerHandle": scope,
         "author": hidden.words, "license": hidden.words, "service": "git-upload-pack",
     }  # fmt: skip

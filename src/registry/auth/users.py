@@ -206,6 +206,7 @@ class Users:
         if not transaction.execute("delete from users where name = ?", (name,)):
             return False
         self._end_tokens(transaction, name)
+        transaction.execute("delete from scope_members where user_name = ?", (name,))
         return True
 
     def remove(self, name: str) -> None:

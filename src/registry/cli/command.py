@@ -17,6 +17,7 @@ from registry.cli.help.settings_options import Command, parameter, settings_opti
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.server_choice import choose_catalog, choose_registry, has_catalog, registry_besides
+from registry.config.scope_settings import kept_scopes, settings_of_scope
 from registry.config.settings import SETTINGS, Settings, SettingsError, load_settings
 from registry.domain.addresses import redact_text
 from registry.domain.agents import SHARED
@@ -51,6 +52,11 @@ global_option = click.option(
 )
 
 
+private_scope_option = click.option(
+    "--private-scope", metavar="NAME", help="Act on a private scope of this registry, which has a catalog of its own."
+)
+
+
 def backend_options(command: Command) -> Command:
     """Give a command `--json` and the options that select a catalog."""
     return json_option(server_option(settings_options(*SHARED_SETTINGS)(command)))
@@ -58,7 +64,7 @@ def backend_options(command: Command) -> Command:
 
 def load(flags: dict[str, Any]) -> Settings:
     """Return the settings. The environment is the object of the root command's context."""
-    config = flags.pop("config", None)
+    config, scope = flags.pop("config", None), flags.pop("private_scope", None)
     given = {setting.key: flags.get(parameter(setting.key)) for setting in SETTINGS}
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
     if flags.get("is_global"):
@@ -66,9 +72,16 @@ def load(flags: dict[str, Any]) -> Settings:
             key: place for key, place in _of_user(environment).items() if not given.get(key)
         }
     try:
-        return load_settings(given, environment, config)
+        settings = load_settings(given, environment, config)
     except SettingsError as error:
         stop(error, WRONG_USAGE)
+    return settings if scope is None else _of_scope(settings, scope)
+
+
+def _of_scope(settings: Settings, scope: str) -> Settings:
+    if scope not in kept_scopes(settings):
+        stop(f"there is no private scope {scope!r} in {settings.data_dir}", WRONG_USAGE)
+    return settings_of_scope(settings, scope)
 
 
 def home_of(environment: Mapping[str, str]) -> Path:

@@ -14,14 +14,14 @@ from registry.cli.console import warn
 from registry.cli.remote.answers import Credential, Moment
 from registry.config.settings import Settings
 from registry.domain.addresses import OutboundError
-from registry.domain.api import MIRRORS_PATH
 from registry.domain.models import now, timestamp
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.runtime.atomic_files import only_writer, replace_file
 from registry.sources.access import RegistryAccess
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_MIRROR = re.compile(rf"{MIRRORS_PATH}/[a-z0-9_-]+\Z")
+_MIRROR = re.compile(r"/mirrors/[a-z0-9_-]+\Z")
+_SCOPE = re.compile(r"/scopes/[a-z0-9_-]+\Z")
 
 
 class LoginsUnreadable(Exception):
@@ -54,9 +54,10 @@ class Logins:
         self._file = file
 
     def find(self, url: str) -> Login | None:
-        """Return the login for a server, or for the service that has a mirror at this URL, or None."""
+        """Return the login for a server, or for the service that has a mirror or a scope at this URL, or None."""
         logins, name = self._read(), server_name(url)
-        return logins.get(name) or logins.get(service_of(name))
+        places = (name, service_of(name), _SCOPE.sub("", service_of(name)))
+        return next((logins[place] for place in places if place in logins), None)
 
     def servers(self) -> list[str]:
         """Return the servers with a valid login; if there is none, those whose login has expired."""

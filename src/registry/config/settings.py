@@ -142,6 +142,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The SQLite file that `database.url` names, or the default one in `data_dir`; None for another database."""
         return self.database.url.file if self.database.url else self.data_dir / DATABASE_FILE
 
+    @property
+    def public_base(self) -> str | None:
+        """The URL at which others reach the service, without a slash at its end; None if that is not set.
+
+        `server.public_url` of a private scope is a path only, where that of the service is not set.
+        """
+        url = self.server.public_url.reveal().rstrip("/") if self.server.public_url else ""
+        return url if url and not url.startswith("/") else None
+
     def absolute(self, path: str) -> str:
         """Return a path of this service as a URL below `server.public_url`; the path itself if that is not set."""
         url = self.server.public_url

@@ -368,6 +368,15 @@ _ADD_ISSUERS_OF_USERS: Statements = (
     "create unique index users_by_subject on users (issuer, subject)",
 )
 
+# Scopes that are registries of their own, and who sees them. The members of one that was closed stay.
+_ADD_PRIVATE_SCOPES: Statements = (
+    "create table private_scopes (name text primary key, created_at text not null)",
+    """create table scope_members (
+        scope text not null, user_name text not null, role text not null, since text not null,
+        primary key (scope, user_name)
+    )""",
+)
+
 MIGRATIONS: tuple[Statements, ...] = (
     _CREATE_TABLES,
     _ADD_FOLDER_INDEX,
@@ -386,4 +395,5 @@ MIGRATIONS: tuple[Statements, ...] = (
     _ADD_TRUSTED_PUBLISHERS,
     _ADD_USES,
     _ADD_ISSUERS_OF_USERS,
+    _ADD_PRIVATE_SCOPES,
 )

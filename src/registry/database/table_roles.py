@@ -55,11 +55,13 @@ TABLE_ROLES: Mapping[str, TableRole] = MappingProxyType(
         "log_entries": _rebuilt("the transparency log"),
         # Not derived from the entries: the hashes are the evidence that no entry was changed.
         "log_nodes": _rebuilt("the hashes of the transparency log"),
+        "private_scopes": TableRole("the private scopes", f"{RESTORE}, or add them again"),
         "publish_jobs": TableRole("the publish jobs and their results", RESTORE),
         "published": _rebuilt("the published versions and their states"),
         "rate_windows": _derived("counts of requests, which begin again"),
         "revoked_tokens": TableRole("revoked tokens", f"{RESTORE}, and set a new auth.secret"),
         "scan_problems": _derived("reasons for skipped folders, which the next scan finds again"),
+        "scope_members": TableRole("the members of private scopes", f"{RESTORE}, or add them again"),
         "sightings": TableRole("when packages were first seen", f"{RESTORE}, or wait for install.min_age again"),
         "skills": TableRole("the records of skills", RESTORE),
         "source_states": _derived("the states of sources, which their next refresh finds again"),

@@ -14,6 +14,6 @@ def base_url(request: Request[Any, Any, Any], services: Services) -> str:
     It is `server.public_url`, or else the host of the request, which the guard has checked, with the scheme and the
     base path that the server or a trusted proxy names.
     """
-    if public_url := services.settings.server.public_url:
-        return public_url.reveal().rstrip("/")
+    if public_base := services.settings.public_base:
+        return public_base
     return str(request.base_url).rstrip("/") + request_state(request.scope).base_path

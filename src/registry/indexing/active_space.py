@@ -22,16 +22,12 @@ class _ActiveEmbedder(msgspec.Struct):
 
 
 class ActiveSpace:
-    """The embedder of the settings, and the previous embedder, whose vectors are complete.
+    """The embedder of the settings, and the previous embedder, whose vectors are complete."""
 
-    Raises:
-        EmbeddingUnavailable: The provider of the settings is not available.
-    """
-
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, database: Database, settings: Settings, embedder: Embedder | None) -> None:
         self._database = database
         self._settings = settings
-        self.embedder = choose_embedder(settings)
+        self.embedder = embedder
 
     def previous(self) -> tuple[Embedder, str] | None:
         """Return the embedder of the stored active space, and that space; None if it is not available."""

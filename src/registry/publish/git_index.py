@@ -69,6 +69,13 @@ class GitIndex:
             self._url = str(target.url)
             self._settings |= (access or GitAccess()).configuration(target)
 
+    def create_remote(self) -> None:
+        """Make the repository, which must be a local folder, unless it is there. Raises GitError, OSError."""
+        remote = Path(self._url)
+        remote.mkdir(parents=True, exist_ok=True)
+        run = GitRun(self._url, self._settings, remote, self._limits)
+        run("init", "--quiet", "--bare", "--template=", f"--initial-branch={self._branch}", ".")
+
     def prepare(self) -> None:
         """Clone the index if the folder is empty or missing. Otherwise the folder must be a clone.
 

@@ -44,10 +44,11 @@ from registry.http.routes.mirrors import MIRROR_PREFIX, MIRRORS
 from registry.http.routes.pages import PAGES, openapi_config, page_not_found, registry_page
 from registry.http.routes.parameters import ready_services
 from registry.http.routes.plain_files import PLAIN_FILES
+from registry.http.routes.private_scopes import PRIVATE_SCOPES
 from registry.http.routes.publish import PACKAGES, PUBLISH
 from registry.http.routes.publishers import OIDC, PUBLISHERS
 from registry.http.routes.reindex import REINDEX
-from registry.http.routes.reviews import REVIEWS
+from registry.http.routes.reviews import REVIEWS, WAIVERS
 from registry.http.routes.search import SEARCH, search
 from registry.http.routes.service import PROBES, SERVICE
 from registry.http.routes.sign_in import SIGN_IN
@@ -55,7 +56,6 @@ from registry.http.routes.skill_batches import create_batch
 from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.http.routes.version_files import VERSION_FILES
-from registry.http.routes.waivers import WAIVERS
 from registry.http.routes.withdrawals import WITHDRAWALS
 from registry.http.search_turns import SearchTurns
 from registry.http.thread_pools import BATCH_POOL, PACKAGE_POOL
@@ -138,6 +138,7 @@ PROFILE_A: Sequence[Any] = [
             *ACCOUNT,
             *ADMINISTRATION,
             *PUBLISHERS,
+            *PRIVATE_SCOPES,
         ],
         **_GUARDED,
     ),

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +33,7 @@ from registry.http.query_params import QueryRules
 from registry.http.request_log import RequestLog
 from registry.http.request_traces import traced
 from registry.http.response_cache import ResponseCache
+from registry.http.scope_door import ScopeDoor
 from registry.http.settled_revision import settled_revision
 from registry.outbound import OutboundError
 from registry.outbound.proxies import proxies_of
@@ -45,6 +47,7 @@ from registry.runtime.private_files import PrivateFileExposed
 from registry.runtime.stop_signals import exit_on_stop_signals
 from registry.server.app import create_app
 from registry.server.http_server import Site, serve
+from registry.server.private_scopes import PrivateScopeApps
 from registry.server.sockets import ListenError, listen
 from registry.server.start_report import report_start
 from registry.server.workers import serve_workers
@@ -192,17 +195,35 @@ def site(settings: Settings, worker: int = 0) -> Site:
     if settings.server.debug:
         refuse_waiting()
     services = Services(settings, worker=worker)
-    return Site(wrapped(create_app(services), services), services.drain, functools.partial(report_start, services))
+    application = create_app(services)
+    if settings.profile == "local":
+        return Site(wrapped(application, services), services.drain, functools.partial(report_start, services))
+    scopes = PrivateScopeApps(services, _app_of_scope, worker)
+    services.attach(scopes.look, scopes.drain, scopes.end)
+    app = wrapped(application, services, scopes)
+    return Site(app, services.drain, functools.partial(report_start, services))
 
 
-def wrapped(application: Litestar, services: Services) -> ASGIApp:
-    """Return the application over built services with its middleware."""
-    server = services.settings.server
+def _app_of_scope(services: Services) -> tuple[ASGIApp, Callable[[], None]]:
+    application = create_app(services)
+    return _searching(application, services), application.state.searches.close
+
+
+def _searching(application: Litestar, services: Services) -> ASGIApp:
+    """Return the application with what answers searches and `HEAD` before the framework does."""
     query = QueryRules(application.route_handler_method_map[SEARCH]["GET"])
     searching = FastSearch(application, services, application.state.searches, query)
     admits = functools.partial(admits_reading, services)
     cached = ResponseCache(searching, searching.routes, functools.partial(settled_revision, services), admits)
-    app = ImpliedMethods(cached)
+    return ImpliedMethods(cached)
+
+
+def wrapped(application: Litestar, services: Services, scopes: PrivateScopeApps | None = None) -> ASGIApp:
+    """Return the application over built services with its middleware, and with the private scopes."""
+    server = services.settings.server
+    app = _searching(application, services)
+    if scopes is not None:
+        app = ScopeDoor(app, services, scopes.app)
     is_registry = services.settings.profile == "registry"
     trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
     on_proxied = services.registry.proxies.noticed if trusts_loopback else None

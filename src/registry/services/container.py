@@ -6,8 +6,14 @@ import gc
 import logging
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
+from embeddings import Embedder
+from registry.auth.access import Access
+from registry.auth.private_scopes import PrivateScopes
+from registry.auth.scope_access import ScopeAccess
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.installed_withdrawals import count_withdrawn
 from registry.catalog.local_skills import LocalSkills
@@ -21,6 +27,7 @@ from registry.db import Transaction
 from registry.domain.models import now
 from registry.events.webhooks import Logged, WebhookSender
 from registry.indexing.active_space import ActiveSpace
+from registry.indexing.embedder import choose_embedder
 from registry.indexing.engine_factory import create_engine, index_folder
 from registry.indexing.reindex import Reindexing
 from registry.indexing.snapshots import SnapshotPublisher, fetch_snapshots
@@ -68,23 +75,45 @@ _TRY_AGAIN_SECONDS = 1.0
 """How often parts that could not start are checked for a retry."""
 
 
+class Host(NamedTuple):
+    """The services that a private scope belongs to, and its name."""
+
+    scope: str
+    services: "Services"
+
+
+class _Attached(NamedTuple):
+    """What lives as long as the services: what to do after commits of any process, in a drain, and at the end."""
+
+    look: Callable[[], None]
+    drain: Callable[[], None]
+    end: Callable[[], None]
+
+
 class Services:
     """The parts of one running service, and their start and stop.
 
     The constructor opens the database and the index files. `begin` scans the skills directory and starts to embed.
     `ready` is set when requests can be answered. `worker` is the number of the process among those that serve one data
     directory. Only worker 0 scans and embeds; among the first workers of several replicas, the database elects one.
-    `access` is that of the person whose command builds the services.
+    `access` is that of the person whose command builds the services. The services of a private scope have a `host`,
+    with which they share the credentials, the limits of callers and the model.
     """
 
     def __init__(
-        self, settings: Settings, *, clock: Clock = now, worker: int = 0, access: RegistryAccess = NO_ACCESS
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = now,
+        worker: int = 0,
+        access: RegistryAccess = NO_ACCESS,
+        host: Host | None = None,
     ) -> None:
         self.settings = settings
-        self.clock = clock
-        self.started_at = time.monotonic()
+        self.host, self.clock = host, clock
+        self._attached: list[_Attached] = []
+        self.started_at, self.draining = time.monotonic(), False
         self.ready = threading.Event()
-        self.draining = False
         self._start_thread: threading.Thread | None = None
         self._closing = threading.Event()
         settings.skills_dir.mkdir(parents=True, exist_ok=True)
@@ -105,14 +134,7 @@ class Services:
         self.versions = Versions(self.catalog, lambda stored: self.skill_backends.of(stored.skill.id).set_version)
         self.manifest = ManifestFile(settings.project.file)
         self.feedback = Feedback(settings, self.database, self.catalog, clock)
-        spaces, indexes = ActiveSpace(self.database, settings), index_folder(settings.data_dir, worker)
-        self._embedder = spaces.embedder
-        self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
-        self.engine, self._close_engine = create_engine(
-            settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
-        )
-        self.database.hooks.after_change(self.engine.changed)
-        self.reindexing = Reindexing(self.catalog, self.engine, clock)
+        self._open_engine(worker)
         self._registry = self._make_registry(clock, worker) if settings.profile == "registry" else None
         self.scanner = Scanner(self.local, self.catalog, self._background_inspector, self.manifest.follow)
         self.sources = Sources(settings, self.database, self.catalog, clock, access)
@@ -128,6 +150,17 @@ class Services:
         self._waking = CommitListener(self.database, self._look)
         self._starting = Startup(self._work_of_each())
 
+    def _open_engine(self, worker: int) -> None:
+        settings = self.settings
+        self.embedder: Embedder | None = self.host.services.embedder if self.host else choose_embedder(settings)
+        spaces, indexes = ActiveSpace(self.database, settings, self.embedder), index_folder(settings.data_dir, worker)
+        self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
+        self.engine, self._close_engine = create_engine(
+            settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
+        )
+        self.database.hooks.after_change(self.engine.changed)
+        self.reindexing = Reindexing(self.catalog, self.engine, self.clock)
+
     def _look(self) -> None:
         """Take up what any process has committed."""
         if self._registry is not None:
@@ -138,6 +171,8 @@ class Services:
         self.webhooks.wake()
         self.sources.look()
         self.engine.sync()
+        for attached in self._attached:
+            attached.look()
 
     def _make_leading(self, *, may_lead: bool) -> LeaderElection:
         lead = self.database.lead if may_lead else lambda: False
@@ -187,7 +222,13 @@ class Services:
         counts = (partial(count_jobs, self.database), partial(count_withdrawn, self.database))
         metrics = Metrics(self.engine, self.documents, *counts)
         self.usage.told = metrics.used
-        return RegistryProfile(self.settings, self.database, metrics, clock, worker)
+        access = self._access_of_scope(clock)
+        return RegistryProfile(self.settings, self.database, metrics, clock, worker, access)
+
+    def _access_of_scope(self, clock: Clock) -> Access | None:
+        if self.host is None:
+            return None
+        return ScopeAccess(self.host.services.registry.access, self.host.scope, self.database, clock)
 
     def _make_publishing(self, packages: StoredPackages) -> Publishing:
         return Publishing(
@@ -233,6 +274,11 @@ class Services:
         return self._publishing
 
     @functools.cached_property
+    def private_scopes(self) -> PrivateScopes:
+        """The private scopes of this service."""
+        return PrivateScopes(self.database, self.clock)
+
+    @functools.cached_property
     def usage(self) -> Usage:
         """The counts of uses of skills."""
         return Usage(self.settings, self.database, self.catalog, self.clock)
@@ -271,7 +317,7 @@ class Services:
     def _start(self) -> None:
         """Start every part, the leader's work too if this process leads, and retry what fails."""
         has_all = self._starting.begin()
-        if has_all and self._embedder is not None and self._embedder.provider == "local":
+        if has_all and self.embedder is not None and self.embedder.provider == "local":
             with ThreadHealth("start", _log).attempt():
                 self.engine.prepare(_FIRST_VECTORS_SECONDS)
         self.ready.set()
@@ -302,9 +348,15 @@ class Services:
             await asyncio.sleep(0.02)
         return self
 
+    def attach(self, look: Callable[[], None], drain: Callable[[], None], end: Callable[[], None]) -> None:
+        """Have something live with the services: call `look` soon after commits, and `drain` and `end` as here."""
+        self._attached.append(_Attached(look, drain, end))
+
     def drain(self) -> None:
         """Refuse new traffic: `/readyz` answers 503 from now on. Call it in the event loop."""
         self.draining = True
+        for attached in self._attached:
+            attached.drain()
         if self._publishing is not None:
             self._publishing.drain()
 
@@ -322,6 +374,8 @@ class Services:
         self.usage.stop()
         self._leading.stop()
         self._waking.stop()
+        for attached in self._attached:
+            attached.end()
         self._damage.stop(STOP_SECONDS)
         self._outages.stop(STOP_SECONDS)
         self._led.end()

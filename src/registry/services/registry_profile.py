@@ -69,10 +69,16 @@ class Advisories(msgspec.Struct, kw_only=True):
 
 
 class RegistryProfile:
-    """The services of the registry profile. Raises WeakSecret."""
+    """The services of the registry profile. `access` is that of a private scope. Raises WeakSecret."""
 
     def __init__(
-        self, settings: Settings, database: Database, metrics: Metrics, clock: Callable[[], datetime], worker: int = 0
+        self,
+        settings: Settings,
+        database: Database,
+        metrics: Metrics,
+        clock: Callable[[], datetime],
+        worker: int = 0,
+        access: Access | None = None,
     ) -> None:
         self.metrics = metrics
         self.signer = log_signer(settings)
@@ -85,10 +91,10 @@ class RegistryProfile:
         if not database.is_read_only:
             self.log.record_key(self.signer.verifier_key)
         counts = None
-        if settings.server.workers > 1 and not settings.is_replicated:
+        if access is None and settings.server.workers > 1 and not settings.is_replicated:
             counts = SharedCounts.opened(settings.data_dir, worker, settings.server.workers)
-        self.access = Access(settings, database, clock, counts)
-        shares = settings.has_other_processes and counts is None and not database.is_read_only
+        self.access = access or Access(settings, database, clock, counts)
+        shares = access is None and settings.has_other_processes and counts is None and not database.is_read_only
         self._sharing = RateLimitSync(database, self.access.limiter) if shares else None
         self.audit_removal = AuditRemoval(self.access.audit, settings.audit.keep_days, clock)
         self.proxies = ProxyNotice()

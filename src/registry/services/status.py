@@ -20,7 +20,6 @@ def service_status(services: Services, role: Role | None) -> StatusData:
     skills = services.catalog.count()  # before what is pending: see the engine's status
     engine = services.engine.status()
     in_full = role is not None
-    public_url = services.settings.server.public_url
     is_local = services.settings.profile == "local"
     return StatusData(
         status=services.state(),
@@ -36,7 +35,7 @@ def service_status(services: Services, role: Role | None) -> StatusData:
         ),
         generation=engine.generation,
         writable=services.writable(),
-        public_url=public_url.reveal().rstrip("/") if public_url else None,
+        public_url=services.settings.public_base,
         issuer=None if is_local else services.registry.issuer.mode,
         sign_in=None if is_local else services.registry.sign_in.is_on,
         anonymous_read=None if is_local else services.settings.auth.anonymous_read,

@@ -126,11 +126,16 @@ class RemoteRegistry:
         self._interruption = interruption
 
     def description(self) -> RegistryDescription:
-        """Return what the registry says of itself, which anybody may read. Raises NotARegistry."""
+        """Return what the registry says of itself. Raises NotARegistry, StatusError.
+
+        The credential is sent only where the registry wants one even for this, as a private scope does.
+        """
         try:
             response = self._outbound.get(f"{self.url}{DISCOVERY}", limit=DESCRIPTION_BYTES, seconds=self._seconds)
         except StatusError as error:
-            raise NotARegistry(f"there is no registry at {self.url} (status {error.status})") from None
+            if error.status != 401:
+                raise NotARegistry(f"there is no registry at {self.url} (status {error.status})") from None
+            response = self._get(DISCOVERY, DESCRIPTION_BYTES)
         return read_description(self.url, response.body or b"")
 
     def changes(

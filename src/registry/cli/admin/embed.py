@@ -19,6 +19,7 @@ from registry.indexing.embedder import choose_embedder
 
 @click.command()
 @command.json_option
+@command.private_scope_option
 @settings_options(
     *("data_dir", "database.url", "search.vectors", "embedding.provider", "embedding.model", "embedding.adapter"),
     *("embedding.dimension", "embedding.threads", "embedding.rate"),

@@ -30,6 +30,7 @@ _SETTINGS = (
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild derived data. The sources of truth are never changed.")
 @command.json_option
+@command.private_scope_option
 @settings_options(*_SETTINGS)
 def fsck(repair: bool, as_json: bool, **flags: Any) -> None:
     """Compare the stores of a catalog, and repair them. They are rows, packages, indexes, vectors and log.

@@ -9,6 +9,7 @@ ADMIN_COMMANDS = lazy_commands(
             ("accounts", "keys", "Create, list and revoke API keys."),
             ("accounts", "users", "Add, list, change and remove users."),
             ("publishers", "publishers", "Register workflows that publish without a secret."),
+            ("scopes", "scopes", "Make scopes private, and say who their members are."),
             ("accounts", "token", "Sign a token with the secret of this registry."),
         ),
         "Stores": (

@@ -7,6 +7,7 @@ import click
 
 from registry.cli import console
 from registry.cli.admin.accounts import local_database, local_options
+from registry.cli.command import private_scope_option
 from registry.db import Database
 from registry.domain.models import now
 from registry.packages.refusal import structure_error
@@ -23,6 +24,7 @@ def jobs() -> None:
 
 
 @jobs.command("list")
+@private_scope_option
 @local_options
 def list_jobs(as_json: bool, **flags: Any) -> None:
     """List the publish jobs that are set aside."""
@@ -33,6 +35,7 @@ def list_jobs(as_json: bool, **flags: Any) -> None:
 
 @jobs.command("retry")
 @click.argument("job_id")
+@private_scope_option
 @local_options
 def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Let the service retry the job JOB_ID, which is set aside."""
@@ -43,6 +46,7 @@ def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
 
 @jobs.command("discard")
 @click.argument("job_id")
+@private_scope_option
 @local_options
 def discard_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Give up the job JOB_ID, which is set aside, and delete its package."""

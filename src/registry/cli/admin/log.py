@@ -8,7 +8,7 @@ import click
 from registry.auth.audit import Audit
 from registry.cli import console
 from registry.cli.admin.accounts import local_database
-from registry.cli.command import json_option, stop
+from registry.cli.command import json_option, private_scope_option, stop
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.domain.models import now
@@ -26,6 +26,7 @@ def log() -> None:
 
 @log.command("new-identity")
 @json_option
+@private_scope_option
 @settings_options("data_dir", "database.url", "transparency.name")
 def new_identity(as_json: bool, **flags: Any) -> None:
     """Sign the log with a new key, after it contradicts a checkpoint that others have seen.

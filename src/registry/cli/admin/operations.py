@@ -9,6 +9,7 @@ import click
 
 from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
+from registry.config.scope_settings import kept_scopes
 from registry.db import DatabaseError
 from registry.ops.backup import BackupFailed
 from registry.ops.backup import backup as write_backup
@@ -31,6 +32,7 @@ _INDEX = ("data_dir", "registryIndex.url", "registryIndex.branch", "registryInde
     help="Verify the backup, then remove older ones of this catalog beside DIR, so that N remain.",
 )
 @command.json_option
+@command.private_scope_option
 @settings_options(*_FOLDERS)
 def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: Any) -> None:
     """Write a backup while the service runs. DIR is the new folder for it.
@@ -45,6 +47,7 @@ def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: A
     except (BackupFailed, DatabaseError, OSError) as error:
         command.stop(f"the backup failed: {error}")
     missing = [] if report.has_database else ["the catalog, which is in PostgreSQL"]
+    missing += [f"the private scope {name}: back it up with --private-scope {name}" for name in kept_scopes(settings)]
     missing += [f"the packages, which are in the bucket {settings.s3.bucket}"] if settings.s3.bucket else []
     console.show({"backup": str(target), **report._asdict(), "not_in_it": missing}, _backup_tables, as_json=as_json)
 
@@ -59,6 +62,7 @@ def _backup_tables(answer: console.Data) -> Iterator[console.Part]:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--restored", is_flag=True, help="Compare the database of the settings with the backup it came from.")
 @command.json_option
+@command.private_scope_option
 @settings_options("data_dir", "database.url")
 def verify_backup(folder: Path, restored: bool, as_json: bool, **flags: Any) -> None:
     """Compare a backup with its checksums and digests. DIR holds its files and its database.

@@ -31,6 +31,7 @@ _SETTINGS = (
     "--allow-missing", is_flag=True, help="Continue although packages are missing. Their version numbers stay taken."
 )
 @command.json_option
+@command.private_scope_option
 @settings_options(*_SETTINGS)
 def rebuild(
     from_index: bool, log_key: str | None, replace: bool, allow_missing: bool, as_json: bool, **flags: Any

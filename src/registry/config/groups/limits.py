@@ -38,6 +38,10 @@ class LimitsSettings(msgspec.Struct, frozen=True, kw_only=True):
         Positive, Meta(description="failures in a row that open the circuit breaker of the hosted provider")
     ] = 5
     embedding_breaker_seconds: Annotated[Seconds, Meta(description="time that the circuit breaker stays open")] = 30.0
+    private_scopes: Annotated[
+        int,
+        Meta(ge=0, le=10_000, description="private scopes; each takes about 17 MB of memory and 20 threads"),
+    ] = 50
     searches_waiting: Annotated[
         Positive,
         Meta(description="searches that may wait for a processor, for each process; others get 503"),

@@ -18,9 +18,10 @@ from registry.auth.locality import why_not_local
 from registry.auth.rate_limits import Rate
 from registry.catalog.conditions import check_owner, check_scope
 from registry.config.groups import ServerSettings
+from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.domain.roles import PUBLIC, Operation, Principal
-from registry.errors import forbidden
+from registry.errors import forbidden, not_found
 from registry.http.admission import admit, client_address, connection_of
 from registry.http.quick_reads import quickly
 from registry.http.request_body import is_upload
@@ -29,6 +30,9 @@ from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.services.container import Services
 
 Connection = ASGIConnection[Any, Any, Any, Any]
+
+_ACCOUNTS = ("/auth/", f"{API}/auth/", f"{API}/private-scopes")
+"""Credentials and scopes belong to the service: a private scope has none of its own."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -62,10 +66,12 @@ def rate_of(connection: Connection, handler: BaseRouteHandler) -> Rate:
 async def require_role(connection: Connection, handler: BaseRouteHandler) -> None:
     """Admit a request whose credential has the handler's role, and begin its audit entry."""
     role = handler.opt.get("role", "admin")
-    if role == PUBLIC:
-        return
     scope: Any = connection.scope
     services: Services = connection.app.state.services
+    if services.host is not None and scope["path_template"].startswith(_ACCOUNTS):
+        raise not_found("Route")
+    if role == PUBLIC:
+        return
     principal = await admit(
         services,
         scope,

@@ -8,6 +8,7 @@ import numpy as np
 from embeddings import EmbeddingUnavailable
 from registry.database.counts import rebuild
 from registry.indexing.active_space import ActiveSpace
+from registry.indexing.embedder import choose_embedder
 from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.ops.fsck.snapshots import drop_snapshots
@@ -35,7 +36,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
 
 def _dimensions(parts: Parts) -> dict[str, int]:
     try:
-        spaces = ActiveSpace(parts.database, parts.settings)
+        spaces = ActiveSpace(parts.database, parts.settings, choose_embedder(parts.settings))
     except EmbeddingUnavailable as error:
         raise CannotCheck(str(error)) from None
     try:

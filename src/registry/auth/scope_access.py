@@ -1,0 +1,57 @@
+"""The callers of a private scope: those of the service that are members of it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from registry.auth.access import Access, Headers, NotCachedError
+from registry.auth.audit import Audit
+from registry.auth.private_scopes import PrivateScopes
+from registry.auth.rate_limits import Quota, Rate
+from registry.db import Database
+from registry.domain.roles import Principal
+from registry.errors import not_found
+
+
+class ScopeAccess(Access):
+    """Authenticates requests within a private scope by the credentials of the service. The audit log is its own.
+
+    `service` is the access of the service, `database` that of the scope.
+    """
+
+    def __init__(self, service: Access, scope: str, database: Database, clock: Callable[[], datetime]) -> None:
+        vars(self).update(vars(service))  # the same tokens, keys, revocations and counts, which are not made twice
+        self.audit = Audit(database, clock)
+        self._service = service
+        self._scope = scope
+        self._scopes = PrivateScopes(service.database, clock)
+
+    def identify(self, headers: Headers, *, use_cache: bool = True, only_cache: bool = False) -> Principal | None:
+        """Return the member whose credential is in these headers; None without a credential.
+
+        Raises UNAUTHORIZED for an invalid credential, and NOT_FOUND for one of somebody else.
+        """
+        if only_cache:
+            raise NotCachedError  # whether the caller is a member is in the database
+        principal = self._service.identify(headers, use_cache=use_cache)
+        return None if principal is None else self._member(principal)
+
+    def count(
+        self, headers: Headers, address: str, role: str, rate: Rate, *, only_cache: bool = False
+    ) -> tuple[Principal, Quota]:
+        """Count a request against the limit that the caller has at the service; return the member and the quota.
+
+        Raises UNAUTHORIZED, NOT_FOUND for who is no member, and NotCachedError as `identify`.
+        """
+        if only_cache:
+            raise NotCachedError
+        principal, quota = self._service.count(headers, address, role, rate)
+        return self._member(principal), quota
+
+    def _member(self, principal: Principal) -> Principal:
+        member = self._scopes.acting(principal, self._scope)
+        if member is None:
+            raise not_found("Route")
+        return member
+
+    def close(self) -> None:
+        """Nothing is pending here: what is shared belongs to the service."""

@@ -1,0 +1,58 @@
+"""The settings of a private scope: those of the service, over a data directory of its own."""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from registry.config.groups import (
+    BlobsSettings,
+    RegistryIndexSettings,
+    RegistryMode,
+    S3Settings,
+    TransparencySettings,
+    WebhooksSettings,
+)
+from registry.config.settings import Settings
+from registry.config.types import Url
+
+FOLDER = "scopes"
+"""The folder of the data directory with the data directories of private scopes."""
+
+
+def scope_folder(settings: Settings, scope: str) -> Path:
+    """Return the data directory of a private scope. All that it has is there, its packages too."""
+    return settings.data_dir / FOLDER / scope
+
+
+def kept_scopes(settings: Settings) -> list[str]:
+    """Return the names of the private scopes that have a folder, those that were closed too."""
+    folder = settings.data_dir / FOLDER
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def settings_of_scope(settings: Settings, scope: str) -> Settings:
+    """Return the settings of a private scope of a service with these settings.
+
+    Nothing of it leaves its folder: no bucket, which may be public, no remote index, no webhooks, no witnesses. Its
+    log has a name and a key of its own. `scope` must be the name of a scope.
+    """
+    folder = scope_folder(settings, scope)
+    public = settings.server.public_url
+    public_url = f"{public.reveal().rstrip('/') if public else ''}/scopes/{scope}"
+    return replace(
+        settings,
+        skills_dir=folder / "skills",
+        data_dir=folder,
+        server=replace(settings.server, public_url=Url(public_url)),
+        database=replace(settings.database, url=None),
+        auth=replace(settings.auth, issuer="closed", anonymous_read=False),
+        transparency=TransparencySettings(name=f"{settings.transparency.name}/scopes/{scope}"),
+        webhooks=WebhooksSettings(),
+        project=replace(settings.project, file=folder / settings.project.file.name),
+        embedding=replace(settings.embedding, models_dir=settings.embedding.models_dir or settings.data_dir / "models"),
+        s3=S3Settings(),
+        blobs=BlobsSettings(dir=folder / "blobs"),
+        registry=RegistryMode(enabled=True),
+        registry_index=RegistryIndexSettings(url=Url(str(folder / "index.git"))),
+        sources=(),
+    )

@@ -1,0 +1,118 @@
+"""The door of private scopes: `/scopes/NAME/…` is a registry of its own, which only its members see.
+
+Every path below `/scopes/` needs a credential, whether there is such a scope or not. Whoever is no member gets the
+answer of a path that no route has. The page and the sign-in are those of the service, below every name.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from registry.auth.basic_credentials import with_password_as_credential
+from registry.auth.private_scopes import PREFIX
+from registry.db import DatabaseError
+from registry.errors import RegistryError, unauthorized
+from registry.http.base_path import relocating, strip
+from registry.http.envelope import as_registry_error, error_answer, send_answer
+from registry.http.quick_reads import quickly
+from registry.http.request_state import request_state
+from registry.services.container import Services
+
+_PATH = re.compile(r"/scopes/([a-z0-9][a-z0-9_-]{0,63})(/.*)?", re.DOTALL)
+_OF_SERVICE = re.compile(
+    r"/(dashboard|registry|favicon\.ico|healthz|readyz)?|/(ui|skills|schema|auth|api/v1/auth|api/v1/private-scopes)(/.*)?",
+    re.DOTALL,
+)
+"""What the service answers below every name: the page, its documentation, probes, sign-in and accounts."""
+
+_STATUS = {"/api/status", "/api/v1/status"}
+"""Who has no credential yet gets the status of the service: the command and the page read it before a sign-in."""
+
+_CREDENTIALS = {b"authorization", b"x-api-key"}
+
+_NO_CREDENTIAL = "What is below /scopes/ needs a credential: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
+_GIT_CHALLENGE = 'Basic realm="Skill Registry", charset="UTF-8"'
+
+
+class ScopeDoor:
+    """Wraps the application of a service, and passes requests of members on to the applications of private scopes.
+
+    Args:
+        app: The application of the service.
+        services: The services under it.
+        app_of: Returns the application of a private scope that there is. Raises SERVICE_UNAVAILABLE.
+    """
+
+    def __init__(self, app: ASGIApp, services: Services, app_of: Callable[[str], Awaitable[ASGIApp]]) -> None:
+        self._app = app
+        self._services = services
+        self._app_of = app_of
+        self._scopes = services.private_scopes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        is_below = scope["type"] == ScopeType.HTTP and scope["path"].startswith(PREFIX)
+        match = _PATH.fullmatch(scope["path"]) if is_below else None
+        if match is None:
+            await self._app(scope, receive, send)
+            return
+        name, rest = match[1], match[2] or "/"
+        prefix = f"{PREFIX}{name}"
+        is_anonymous = not any(name in _CREDENTIALS for name, _ in scope["headers"])
+        if is_of_service(rest) or (is_anonymous and rest in _STATUS):
+            await self._below(prefix, self._app, scope, receive, send)
+            return
+        try:
+            app = await self._app_of_member(name, scope)
+        except (RegistryError, DatabaseError) as exception:
+            error = as_registry_error(exception, "GET")
+            if error is None:
+                raise
+            await send_answer(send, error_answer(_challenging(error, scope)))
+            return
+        if app is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._below(prefix, app, scope, receive, send)
+
+    async def _app_of_member(self, name: str, scope: Any) -> ASGIApp | None:
+        """Return the application of a private scope; None unless the caller is a member of it.
+
+        Raises UNAUTHORIZED, SERVICE_UNAVAILABLE, DatabaseError.
+        """
+        # The guards of the scope's application say which requests take a password of HTTP Basic.
+        headers = with_password_as_credential(scope["headers"])
+        if not await quickly(self._services.database, self._is_member, headers, name):
+            return None
+        return await self._app_of(name)
+
+    def _is_member(self, headers: Any, name: str) -> bool:
+        principal = self._services.registry.access.identify(headers)
+        if principal is None:
+            raise unauthorized(_NO_CREDENTIAL)
+        return self._scopes.acting(principal, name) is not None
+
+    @staticmethod
+    async def _below(prefix: str, app: ASGIApp, scope: Any, receive: Receive, send: Send) -> None:
+        """Pass a request on with a path without the prefix. The application of a scope changes a copy of `scope`."""
+        inner: Any = {**scope}
+        strip(inner, prefix)
+        state = request_state(scope)
+        state.base_path += prefix
+        await app(inner, receive, relocating(send, prefix.encode()))
+
+
+def is_of_service(path: str) -> bool:
+    """Return whether a path is answered by the service itself, below the name of whatever scope."""
+    return _OF_SERVICE.fullmatch(path) is not None
+
+
+def _challenging(error: RegistryError, scope: Any) -> RegistryError:
+    """Return the error of a refused request. git asks its user for a credential only if Basic is wanted."""
+    agent = next((value for name, value in scope["headers"] if name == b"user-agent"), b"")
+    if error.status == 401 and agent.startswith(b"git/"):
+        error.headers["WWW-Authenticate"] = _GIT_CHALLENGE
+    return error
