@@ -11,13 +11,14 @@ import re
 import secrets
 import string
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from registry.auth.keys import KeyName, RecentUses
+from registry.auth.private_scopes import scopes_of_publisher
 from registry.auth.revocations import Revocations
 from registry.db import Database, Row
 from registry.domain.models import timestamp, timestamp_of
@@ -105,7 +106,8 @@ class OwnTokens:
             if not users:
                 raise forbidden(f"'{owner}' is no user of this registry: an administrator adds users")
             role = lower(caller.role, users[0][0])
-            _refuse_more_than(role, users[0][1], operations, new.skills)
+            scopes = scopes_of_publisher(transaction, owner)
+            _refuse_more_than(role, users[0][1], scopes, operations, new.skills)
             transaction.execute(
                 "delete from user_tokens where owner = ? and expires_at <= ?", (owner, int(now.timestamp()))
             )
@@ -236,11 +238,17 @@ def _expiry(text: str | None, now: datetime.datetime) -> int:
     return seconds
 
 
-def _refuse_more_than(role: Role, scope: str, operations: list[Operation], skills: list[str]) -> None:
-    """Refuse a token for what its user may not do. Raises FORBIDDEN, VALIDATION_ERROR."""
-    if not includes(role, "manager") and operations != ["read"]:
+def _refuse_more_than(
+    role: Role, scope: str, private: Collection[str], operations: list[Operation], skills: list[str]
+) -> None:
+    """Refuse a token for what its user may not do. In `private` scopes the user publishes by membership.
+
+    Raises FORBIDDEN, VALIDATION_ERROR.
+    """
+    is_private = bool(skills) and all(scope_of(pattern) in private for pattern in skills)
+    if not includes(role, "manager") and operations != ["read"] and not is_private:
         raise forbidden(f"Publishing needs the role 'manager'; yours is '{role}': leave out all operations but 'read'")
-    others = [pattern for pattern in skills if scope_of(pattern) != scope]
+    others = [pattern for pattern in skills if scope_of(pattern) not in {scope, *private}]
     if others and not includes(role, "admin"):
         raise validation_error(FieldError("skills", f"'{others[0]}' is outside your scope '{scope}'"))
 

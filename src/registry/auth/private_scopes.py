@@ -162,6 +162,12 @@ def is_private(reader: Reader, scope: str) -> bool:
     return bool(reader.read("select 1 from private_scopes where name = ?", (scope,)))
 
 
+def scopes_of_publisher(reader: Reader, user: str) -> set[str]:
+    """Return the private scopes in which a user publishes by membership."""
+    sql = "select name from private_scopes join scope_members on scope = name where user_name = ? and role <> 'reader'"
+    return {name for (name,) in reader.read(sql, (user,))}
+
+
 def _own_role(principal: Principal, scope: str) -> Role | None:
     """Return the role of a credential that has no user, within the scope it is for; None without one."""
     if principal.scope != scope or (principal.user is not None and principal.publisher is None):

@@ -183,3 +183,27 @@ def test_another_service_follows_a_scope_with_a_key_of_it(registry: Registry, tm
         service.wait_for(lambda: "followed" in service.api("GET", "/registry/sources/acme/skills").text)
         installed = service.api("POST", "/skills", json={"origin": "acme/followed"})
         assert installed.status_code == 201, installed.text
+
+
+def test_a_member_makes_a_token_for_a_program_that_publishes_to_the_scope_only(registry: Registry) -> None:
+    admin, password = registry.caller(*ADMIN), "a long passphrase"
+    body = {"name": "vic", "password": password}
+    registry.http.post("/api/v1/auth/users", json=body, headers=admin).raise_for_status()
+    member = "/api/v1/private-scopes/acme/members/vic"
+    token = registry.http.post("/auth/token", json={"username": "vic", "password": password}).json()["data"]["token"]
+    vic = {"Authorization": f"Bearer {token}"}
+    wanted = {"name": "ci", "operations": ["read", "publish"], "skills": ["acme/pdf-*"]}
+    for role, status in (("reader", 403), ("publisher", 201)):
+        registry.http.put(member, json={"role": role}, headers=admin).raise_for_status()
+        made = registry.http.post("/api/v1/auth/tokens", json=wanted, headers=vic)
+        assert made.status_code == status, made.text
+    program = {"Authorization": f"Bearer {made.json()['data']['token']}"}
+    statuses = {}
+    for name in ("pdf-fill", "csv"):
+        files = {"package": ("package.zip", skill_package(name), "application/zip")}
+        for place in ("", "/scopes/acme"):
+            answer = registry.http.post(f"{place}/api/registry/publish", files=files, headers=program)
+            statuses[name, place] = answer.status_code
+    assert statuses == {
+        ("pdf-fill", ""): 403, ("csv", ""): 403, ("pdf-fill", "/scopes/acme"): 202, ("csv", "/scopes/acme"): 403,
+    }  # fmt: skip
