@@ -5,11 +5,11 @@ They are opened when the process starts, when another process adds one, and at t
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import NamedTuple
 
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from registry.config.scope_settings import settings_of_scope
 from registry.db import DatabaseError
@@ -18,17 +18,44 @@ from registry.http.thread_pools import ADMINISTRATION_POOL
 from registry.outbound import OutboundError
 from registry.publish.service import git_index
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
+from registry.runtime.periodic_worker import PeriodicWorker
 from registry.services.container import Host, Services
 
 _log = logging.getLogger("registry.server")
 
 
-class ScopeApp(NamedTuple):
-    """The application of a private scope over its services, and what ends both."""
+_PAUSE_SECONDS = 60.0
+"""How long after a scope could not be opened it is tried again, unless a request comes before."""
 
-    app: ASGIApp
-    services: Services
-    ending: ExitStack
+_CLOSING_SECONDS = 5.0
+"""How long the requests of a scope that is closed may take. Those that only wait for a change end with it."""
+
+_STEP_SECONDS = 0.02
+
+
+class ScopeApp:
+    """The application of a private scope over its services, what ends both, and the number of requests in progress."""
+
+    def __init__(self, app: ASGIApp, services: Services, ending: ExitStack) -> None:
+        self._app = app
+        self.services = services
+        self._ending = ending
+        self._requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        self._requests += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._requests -= 1
+
+    def close(self) -> None:
+        """Wait for the requests in progress, for a while, and close the services. Not for the event loop."""
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        while self._requests and time.monotonic() < deadline:
+            time.sleep(_STEP_SECONDS)
+        self._ending.close()
 
 
 class PrivateScopeApps:
@@ -49,17 +76,27 @@ class PrivateScopeApps:
         self._open: dict[str, ScopeApp] = {}
         self._lock = threading.Lock()
         self._has_ended = False
+        self._looking = PeriodicWorker("private scopes", self._look, _log, (DatabaseError,))
+
+    def start(self) -> None:
+        """Open all scopes, in a thread."""
+        self._looking.start()
 
     def look(self) -> None:
-        """Open the scopes that have come, and close those that have gone. Raises DatabaseError."""
-        names = set(self._service.private_scopes.names())
-        for name in sorted(names - self._open.keys()):
+        """Have the thread open the scopes that have come, and close those that have gone."""
+        self._looking.wake()
+
+    def _look(self) -> float:
+        names, opened = set(self._service.private_scopes.names()), set(self._open)
+        for name in sorted(names - opened):
             try:
                 self._opened(name)
-            except Exception:  # one that cannot be opened must not keep the others closed
-                _log.exception("the private scope %s cannot be opened", name)
-        for name in sorted(self._open.keys() - names):
+            except (DatabaseError, DataDirInUse, OutboundError, OSError) as error:
+                # One that cannot be opened must not keep the others closed.
+                _log.warning("the private scope %s cannot be opened: %s", name, error)
+        for name in sorted(opened - names):
             self._close(name)
+        return _PAUSE_SECONDS
 
     async def app(self, name: str) -> ASGIApp:
         """Return the application of a private scope that there is. Raises SERVICE_UNAVAILABLE."""
@@ -70,7 +107,7 @@ class PrivateScopeApps:
             except (DatabaseError, DataDirInUse, OutboundError, OSError) as error:
                 _log.error("the private scope %s cannot be opened: %s", name, error)
                 raise service_unavailable("This scope cannot be opened just now") from None
-        return opened.app
+        return opened
 
     def drain(self) -> None:
         """Refuse new traffic. Call it in the event loop."""
@@ -81,6 +118,7 @@ class PrivateScopeApps:
         """Close all scopes, at step boundaries."""
         with self._lock:
             self._has_ended = True
+        self._looking.stop()
         for name in list(self._open):
             self._close(name)
 
@@ -113,4 +151,4 @@ class PrivateScopeApps:
         with self._lock:  # until the end, because it cannot be opened again before
             opened = self._open.pop(name, None)
             if opened is not None:
-                opened.ending.close()
+                opened.close()

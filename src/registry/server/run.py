@@ -199,7 +199,7 @@ def site(settings: Settings, worker: int = 0) -> Site:
     if settings.profile == "local":
         return Site(wrapped(application, services), services.drain, functools.partial(report_start, services))
     scopes = PrivateScopeApps(services, _app_of_scope, worker)
-    services.attach(scopes.look, scopes.drain, scopes.end)
+    services.attach(scopes)
     app = wrapped(application, services, scopes)
     return Site(app, services.drain, functools.partial(report_start, services))
 

@@ -6,9 +6,8 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from embeddings import Embedder
 from registry.auth.access import Access
@@ -82,12 +81,20 @@ class Host(NamedTuple):
     services: "Services"
 
 
-class _Attached(NamedTuple):
-    """What lives as long as the services: what to do after commits of any process, in a drain, and at the end."""
+class Attached(Protocol):
+    """What lives as long as the services."""
 
-    look: Callable[[], None]
-    drain: Callable[[], None]
-    end: Callable[[], None]
+    def start(self) -> None:
+        """Start, once requests can be answered."""
+
+    def look(self) -> None:
+        """Take up what any process has committed. It must not wait."""
+
+    def drain(self) -> None:
+        """Refuse new traffic. It is called in the event loop."""
+
+    def end(self) -> None:
+        """Stop at a step boundary."""
 
 
 class Services:
@@ -111,7 +118,7 @@ class Services:
     ) -> None:
         self.settings = settings
         self.host, self.clock = host, clock
-        self._attached: list[_Attached] = []
+        self._attached: list[Attached] = []
         self.started_at, self.draining = time.monotonic(), False
         self.ready = threading.Event()
         self._start_thread: threading.Thread | None = None
@@ -321,6 +328,8 @@ class Services:
             with ThreadHealth("start", _log).attempt():
                 self.engine.prepare(_FIRST_VECTORS_SECONDS)
         self.ready.set()
+        for attached in self._attached:
+            attached.start()
         gc.collect()
         gc.freeze()  # these objects live until `close`, so the garbage collector need not visit them again
         while not has_all and not self._closing.wait(_TRY_AGAIN_SECONDS):
@@ -348,9 +357,9 @@ class Services:
             await asyncio.sleep(0.02)
         return self
 
-    def attach(self, look: Callable[[], None], drain: Callable[[], None], end: Callable[[], None]) -> None:
-        """Have something live with the services: call `look` soon after commits, and `drain` and `end` as here."""
-        self._attached.append(_Attached(look, drain, end))
+    def attach(self, attached: Attached) -> None:
+        """Have something live with the services."""
+        self._attached.append(attached)
 
     def drain(self) -> None:
         """Refuse new traffic: `/readyz` answers 503 from now on. Call it in the event loop."""
