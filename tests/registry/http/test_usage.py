@@ -71,7 +71,7 @@ def test_a_download_counts_once_for_an_account_and_is_in_the_metrics(tmp_path: P
                 == [2]
             )
         )
-        for path in ("/api/code/v1/skills", "/api/v1/skills", "/api/skills", "/api/v1/skills?sort=source"):
+        for path in ("/api/v1/skills", "/api/skills", "/api/v1/skills?sort=source"):
             assert [one["uses_30d"] for one in registry.get(path, ann).json()["data"]] == [2], path
         [count] = [one.value for one in metrics(registry, "uses_total") if one.labels == {"kind": "downloaded"}]
         assert count == 3

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, UnsetType
 
 from registry.catalog.listing import list_cards
 from registry.domain.models import NewSkill, NewVersion, SkillVersion, VersionItem
@@ -23,7 +22,7 @@ _TAGS = ["code v1"]
 
 
 class SkillItem(msgspec.Struct, kw_only=True):
-    """A skill in a list of the code v1 API, with its uses as other lists have them."""
+    """A skill in a list of the code v1 API."""
 
     id: str
     name: str
@@ -33,7 +32,6 @@ class SkillItem(msgspec.Struct, kw_only=True):
     enabled: bool
     created_at: str
     updated_at: str
-    uses_30d: int | UnsetType = UNSET
 
 
 class CreatedSkill(msgspec.Struct, kw_only=True):
@@ -67,8 +65,7 @@ def list_code_skills(
 ) -> Response[Ok[list[SkillItem]]]:
     """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page."""
     found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
-    shown = [services.usage.shown(key, card) for key, card in zip(found.keys, found.cards, strict=True)]
-    items = [msgspec.json.decode(card, type=SkillItem) for card in shown]
+    items = [msgspec.json.decode(card, type=SkillItem) for card in found.cards]
     answer = Ok(items, Pagination(found.total, page.limit, found.offset))
     return tagged(request, answer, next_page(request, services, found))
 
