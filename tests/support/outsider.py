@@ -5,13 +5,15 @@ What no two runs answer alike, such as times and random ids, is replaced in the 
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
 
-from support.publishing import Registry
+from support.publishing import Registry, skill_package
 
 _METHODS = ("get", "post", "put", "delete", "patch")
 _SECONDS = 20
@@ -156,6 +158,40 @@ def comparable(registry: Registry, answer: httpx.Response) -> Answer:
     )
 
 
-def as_text(answer: Answer) -> str:
+def with_and_without(
+    folder: Path,
+    settings: Mapping[str, str],
+    published: Iterable[tuple[str, str]],
+    hide: Callable[[Registry], list[Hidden]],
+    ask: Callable[[Registry, list[Hidden]], dict[str, Answer]],
+) -> tuple[dict[str, Answer], dict[str, Answer]]:
+    """Return the answers of a registry that hides something, and of the same registry before it did.
+
+    `published` are the scopes and names of skills that both have.
+    """
+    place, before = folder / "registry", folder / "before"
+    with Registry(place, env=settings) as registry:
+        for scope, name in published:
+            answer = registry.publish(skill_package(name), registry.caller(f"{scope}/ann"))
+            assert registry.finished(answer, synced=True)["status"] == "accepted"
+    shutil.copytree(place, before, symlinks=True)
+    with Registry(place, env=settings) as registry:
+        hidden = hide(registry)
+        with_it = ask(registry, hidden)
+    shutil.rmtree(place)
+    before.rename(place)
+    with Registry(place, env=settings) as registry:
+        return with_it, ask(registry, hidden)
+
+
+def assert_equal(with_it: Mapping[str, Answer], without: Mapping[str, Answer]) -> None:
+    """Assert that all answers are the same, and show the first five that are not."""
+    assert with_it.keys() == without.keys()
+    differing = [title for title in with_it if with_it[title] != without[title]]
+    told = [f"{title}\n{_as_text(with_it[title])}\n{_as_text(without[title])}" for title in differing[:5]]
+    assert differing == [], "\n".join(told)
+
+
+def _as_text(answer: Answer) -> str:
     """Return an answer for a message."""
     return json.dumps([answer.status, answer.headers, answer.body.decode("utf-8", "replace")[:2000]])

@@ -1,11 +1,10 @@
 """A private scope is nowhere: who is no member gets the answers of a registry that has no such scope."""
 
-import shutil
 from functools import partial
 from pathlib import Path
 
 from registry.http.scope_door import is_of_service
-from support.outsider import Answer, Caller, Hidden, answers, as_text, comparable
+from support.outsider import Answer, Caller, Hidden, answers, assert_equal, comparable, with_and_without
 from support.publishing import Registry, skill_package
 from support.waiting import wait_until
 
@@ -69,25 +68,10 @@ def _path(title: str) -> str:
 
 
 def test_outsiders_get_the_same_answers_with_and_without_a_private_scope(tmp_path: Path) -> None:
-    folder = tmp_path / "registry"
-    with Registry(folder, env=SETTINGS) as registry:
-        for scope, name in PUBLISHED:
-            answer = registry.publish(skill_package(name), registry.caller(f"{scope}/ann"))
-            assert registry.finished(answer, synced=True)["status"] == "accepted"
-    shutil.copytree(folder, tmp_path / "before", symlinks=True)
-    with Registry(folder, env=SETTINGS) as registry:
-        hidden = hide(registry)
-        with_it = asked(registry, hidden)
-    shutil.rmtree(folder)
-    (tmp_path / "before").rename(folder)
-    with Registry(folder, env=SETTINGS) as registry:
-        without = asked(registry, hidden)
+    with_it, without = with_and_without(tmp_path, SETTINGS, PUBLISHED, hide, asked)
     assert sum(answer.status == 200 for answer in with_it.values()) > 300
     below = [answer.status for title, answer in with_it.items() if f"{BELOW}/" in title]
     assert len(below) > 300
     assert set(below) <= {200, 401, 404, 405}
     assert below.count(200) == 2  # the status of the service at both of its paths, before a sign-in
-    assert with_it.keys() == without.keys()
-    differing = [title for title in with_it if with_it[title] != without[title]]
-    told = [f"{title}\n{as_text(with_it[title])}\n{as_text(without[title])}" for title in differing[:5]]
-    assert differing == [], "\n".join(told)
+    assert_equal(with_it, without)
