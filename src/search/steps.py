@@ -1,4 +1,4 @@
-"""The costly steps of a request, for whoever records them: a name for each, and nothing of what it works on.
+"""The costly steps of a request, for a recorder: a name for each, and nothing of what it works on.
 
 A recorder belongs to the context (`contextvars`) of one request. Without one, a step costs a look at a variable.
 """

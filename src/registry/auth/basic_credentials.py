@@ -3,6 +3,9 @@
 import base64
 import binascii
 
+BASIC_CHALLENGE = 'Basic realm="Skill Registry", charset="UTF-8"'
+"""The header `WWW-Authenticate` that has git ask its user for a credential."""
+
 _SCHEME = b"basic "
 _KEY_PREFIX = b"sk_"
 

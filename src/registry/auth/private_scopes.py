@@ -12,12 +12,10 @@ from typing import Literal
 import msgspec
 
 from registry.db import Database, Reader, Transaction
+from registry.domain.api import SCOPES_PATH
 from registry.domain.models import timestamp
 from registry.domain.roles import Principal, Role, Segment, Username
 from registry.errors import conflict, not_found
-
-PREFIX = "/scopes/"
-"""Below it, each private scope is a registry of its own."""
 
 MemberRole = Literal["reader", "publisher", "owner"]
 
@@ -84,7 +82,7 @@ class PrivateScopes:
             _put(transaction, new.scope, new.owner, "owner", created_at)
             transaction.touched.append(new.scope)
             ((members,),) = transaction.read("select count(*) from scope_members where scope = ?", (new.scope,))
-        return PrivateScope(scope=new.scope, path=f"{PREFIX}{new.scope}", members=members, created_at=created_at)
+        return PrivateScope(scope=new.scope, path=f"{SCOPES_PATH}/{new.scope}", members=members, created_at=created_at)
 
     def close(self, scope: str) -> None:
         """Serve a private scope no more. Its skills and members are kept. Raises NOT_FOUND."""
@@ -151,7 +149,7 @@ class PrivateScopes:
         rows = self._database.read(sql, (*values, limit, offset))
         ((total,),) = self._database.read(f"select count(*) from private_scopes {where}", values)
         scopes = [
-            PrivateScope(scope=name, path=f"{PREFIX}{name}", members=members, created_at=created_at)
+            PrivateScope(scope=name, path=f"{SCOPES_PATH}/{name}", members=members, created_at=created_at)
             for name, created_at, members in rows
         ]
         return scopes, total

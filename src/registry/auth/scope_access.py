@@ -1,13 +1,9 @@
 """The callers of a private scope: those of the service that are members of it."""
 
-from collections.abc import Callable
-from datetime import datetime
-
 from registry.auth.access import Access, Headers, NotCachedError
 from registry.auth.audit import Audit
 from registry.auth.private_scopes import PrivateScopes
 from registry.auth.rate_limits import Quota, Rate
-from registry.db import Database
 from registry.domain.roles import Principal
 from registry.errors import not_found
 
@@ -15,15 +11,15 @@ from registry.errors import not_found
 class ScopeAccess(Access):
     """Authenticates requests within a private scope by the credentials of the service. The audit log is its own.
 
-    `service` is the access of the service, `database` that of the scope.
+    `service` is the access of the service with its private `scopes`, `scope` the name of this one, `audit` its log.
     """
 
-    def __init__(self, service: Access, scope: str, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, service: Access, scopes: PrivateScopes, scope: str, audit: Audit) -> None:
         vars(self).update(vars(service))  # the same tokens, keys, revocations and counts, which are not made twice
-        self.audit = Audit(database, clock)
+        self.audit = audit
         self._service = service
         self._scope = scope
-        self._scopes = PrivateScopes(service.database, clock)
+        self._scopes = scopes
 
     def identify(self, headers: Headers, *, use_cache: bool = True, only_cache: bool = False) -> Principal | None:
         """Return the member whose credential is in these headers; None without a credential.
@@ -40,7 +36,7 @@ class ScopeAccess(Access):
     ) -> tuple[Principal, Quota]:
         """Count a request against the limit that the caller has at the service; return the member and the quota.
 
-        Raises UNAUTHORIZED, NOT_FOUND for who is no member, and NotCachedError as `identify`.
+        Raises UNAUTHORIZED, NOT_FOUND for a caller who is no member, and NotCachedError as `identify`.
         """
         if only_cache:
             raise NotCachedError

@@ -14,6 +14,7 @@ from registry.config.groups import (
 )
 from registry.config.settings import Settings
 from registry.config.types import Url
+from registry.domain.api import SCOPES_PATH
 
 FOLDER = "scopes"
 """The folder of the data directory with the data directories of private scopes."""
@@ -38,7 +39,8 @@ def settings_of_scope(settings: Settings, scope: str) -> Settings:
     """
     folder = scope_folder(settings, scope)
     public = settings.server.public_url
-    public_url = f"{public.reveal().rstrip('/') if public else ''}/scopes/{scope}"
+    path = f"{SCOPES_PATH}/{scope}"
+    public_url = f"{public.reveal().rstrip('/') if public else ''}{path}"
     return replace(
         settings,
         skills_dir=folder / "skills",
@@ -46,7 +48,7 @@ def settings_of_scope(settings: Settings, scope: str) -> Settings:
         server=replace(settings.server, public_url=Url(public_url)),
         database=replace(settings.database, url=None),
         auth=replace(settings.auth, issuer="closed", anonymous_read=False),
-        transparency=TransparencySettings(name=f"{settings.transparency.name}/scopes/{scope}"),
+        transparency=TransparencySettings(name=f"{settings.transparency.name}{path}"),
         webhooks=WebhooksSettings(),
         project=replace(settings.project, file=folder / settings.project.file.name),
         embedding=replace(settings.embedding, models_dir=settings.embedding.models_dir or settings.data_dir / "models"),

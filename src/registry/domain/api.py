@@ -8,6 +8,9 @@ API = "/api/v1"
 MIRRORS_PATH = "/mirrors"
 """The path of a service below which its mirrors are, each by the name of its source."""
 
+SCOPES_PATH = "/scopes"
+"""The path of a service below which its private scopes are, each by its name."""
+
 API_KEY_PREFIX = "sk_"
 
 

@@ -47,9 +47,14 @@ class BasePath:
         if not prefix:
             await self._app(scope, receive, send)
             return
-        strip(scope, prefix)
-        request_state(scope).base_path = prefix
-        await self._app(scope, receive, relocating(send, prefix.encode()))
+        await serve_below(self._app, prefix, scope, receive, send)
+
+
+async def serve_below(app: ASGIApp, prefix: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass a request on to an application that sees its path without `prefix`, which `Location` headers get back."""
+    _strip(scope, prefix)
+    request_state(scope).base_path += prefix
+    await app(scope, receive, _relocating(send, prefix.encode()))
 
 
 def _values(scope: Any, wanted: bytes) -> list[bytes]:
@@ -72,16 +77,14 @@ def _take_forwarded_host(scope: Any) -> None:
         scope["headers"] = [(b"host", hosts[-1]), *others]
 
 
-def strip(scope: Any, prefix: str) -> None:
+def _strip(scope: Any, prefix: str) -> None:
     """Remove the base path, which a proxy may have stripped already."""
     if scope["path"] == prefix or scope["path"].startswith(f"{prefix}/"):
         scope["path"] = scope["path"].removeprefix(prefix) or "/"
         scope["raw_path"] = scope["raw_path"].removeprefix(prefix.encode()) or b"/"
 
 
-def relocating(send: Send, prefix: bytes) -> Send:
-    """Return `send` that adds the base path to `Location` headers of this service."""
-
+def _relocating(send: Send, prefix: bytes) -> Send:
     async def relocate(message: Message) -> None:
         if message["type"] == "http.response.start":
             _relocate(message, prefix)

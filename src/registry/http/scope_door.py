@@ -1,7 +1,7 @@
 """The door of private scopes: `/scopes/NAME/…` is a registry of its own, which only its members see.
 
-Every path below `/scopes/` needs a credential, whether there is such a scope or not. Whoever is no member gets the
-answer of a path that no route has. The page and the sign-in are those of the service, below every name.
+Every path below `/scopes/` needs a credential, whether there is such a scope or not. A caller who is no member
+gets the answer of a path that no route has. The page and the sign-in are those of the service, below every name.
 """
 
 import re
@@ -11,14 +11,13 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from registry.auth.basic_credentials import with_password_as_credential
-from registry.auth.private_scopes import PREFIX
+from registry.auth.basic_credentials import BASIC_CHALLENGE, with_password_as_credential
 from registry.db import DatabaseError
+from registry.domain.api import SCOPES_PATH
 from registry.errors import RegistryError, unauthorized
-from registry.http.base_path import relocating, strip
+from registry.http.base_path import serve_below
 from registry.http.envelope import as_registry_error, error_answer, send_answer
 from registry.http.quick_reads import quickly
-from registry.http.request_state import request_state
 from registry.services.container import Services
 
 _PATH = re.compile(r"/scopes/([a-z0-9][a-z0-9_-]{0,63})(/.*)?", re.DOTALL)
@@ -34,7 +33,6 @@ _STATUS = {"/api/status", "/api/v1/status"}
 _CREDENTIALS = {b"authorization", b"x-api-key"}
 
 _NO_CREDENTIAL = "What is below /scopes/ needs a credential: send 'Authorization: Bearer <token>' or 'x-api-key: <key>'"
-_GIT_CHALLENGE = 'Basic realm="Skill Registry", charset="UTF-8"'
 
 
 class ScopeDoor:
@@ -54,16 +52,17 @@ class ScopeDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        is_below = scope["type"] == ScopeType.HTTP and scope["path"].startswith(PREFIX)
+        is_below = scope["type"] == ScopeType.HTTP and scope["path"].startswith(f"{SCOPES_PATH}/")
         match = _PATH.fullmatch(scope["path"]) if is_below else None
         if match is None:
             await self._app(scope, receive, send)
             return
         name, rest = match[1], match[2] or "/"
-        prefix = f"{PREFIX}{name}"
-        is_anonymous = not any(name in _CREDENTIALS for name, _ in scope["headers"])
+        prefix = f"{SCOPES_PATH}/{name}"
+        inner: Any = {**scope}  # what the applications below add of their routes is not this request's
+        is_anonymous = not any(header in _CREDENTIALS for header, _ in scope["headers"])
         if is_of_service(rest) or (is_anonymous and rest in _STATUS):
-            await self._below(prefix, self._app, scope, receive, send)
+            await serve_below(self._app, prefix, inner, receive, send)
             return
         try:
             app = await self._app_of_member(name, scope)
@@ -76,7 +75,7 @@ class ScopeDoor:
         if app is None:
             await self._app(scope, receive, send)
         else:
-            await self._below(prefix, app, scope, receive, send)
+            await serve_below(app, prefix, inner, receive, send)
 
     async def _app_of_member(self, name: str, scope: Any) -> ASGIApp | None:
         """Return the application of a private scope; None unless the caller is a member of it.
@@ -95,15 +94,6 @@ class ScopeDoor:
             raise unauthorized(_NO_CREDENTIAL)
         return self._scopes.acting(principal, name) is not None
 
-    @staticmethod
-    async def _below(prefix: str, app: ASGIApp, scope: Any, receive: Receive, send: Send) -> None:
-        """Pass a request on with a path without the prefix. The application of a scope changes a copy of `scope`."""
-        inner: Any = {**scope}
-        strip(inner, prefix)
-        state = request_state(scope)
-        state.base_path += prefix
-        await app(inner, receive, relocating(send, prefix.encode()))
-
 
 def is_of_service(path: str) -> bool:
     """Return whether a path is answered by the service itself, below the name of whatever scope."""
@@ -114,5 +104,5 @@ def _challenging(error: RegistryError, scope: Any) -> RegistryError:
     """Return the error of a refused request. git asks its user for a credential only if Basic is wanted."""
     agent = next((value for name, value in scope["headers"] if name == b"user-agent"), b"")
     if error.status == 401 and agent.startswith(b"git/"):
-        error.headers["WWW-Authenticate"] = _GIT_CHALLENGE
+        error.headers["WWW-Authenticate"] = BASIC_CHALLENGE
     return error

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from registry.auth.oidc.publishers import is_trusted_only
-from registry.auth.private_scopes import PREFIX, is_private
+from registry.auth.private_scopes import is_private
 from registry.catalog.conditions import check_narrowing
 from registry.catalog.store import Catalog, Clock
 from registry.db import Reader, Transaction
+from registry.domain.api import SCOPES_PATH
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
 from registry.errors import FieldError, conflict, forbidden, validation_error
@@ -126,7 +127,7 @@ class Submitter:
         _check_names(scope, metadata.name)
         check_narrowing(caller, f"{scope}/{metadata.name}")
         if is_private(self._catalog.database, scope):
-            raise forbidden(f"The scope '{scope}' is private: publish to this server below {PREFIX}{scope}")
+            raise forbidden(f"The scope '{scope}' is private: publish to this server below {SCOPES_PATH}/{scope}")
         if caller.publisher is None and is_trusted_only(self._catalog.database, scope):
             raise forbidden(
                 f"Only trusted publishers publish to the scope '{scope}': an administrator registers a workflow with "

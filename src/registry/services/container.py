@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from embeddings import Embedder
 from registry.auth.access import Access
+from registry.auth.audit import Audit
 from registry.auth.private_scopes import PrivateScopes
 from registry.auth.scope_access import ScopeAccess
 from registry.catalog.documents import CatalogDocuments
@@ -229,13 +230,13 @@ class Services:
         counts = (partial(count_jobs, self.database), partial(count_withdrawn, self.database))
         metrics = Metrics(self.engine, self.documents, *counts)
         self.usage.told = metrics.used
-        access = self._access_of_scope(clock)
-        return RegistryProfile(self.settings, self.database, metrics, clock, worker, access)
+        return RegistryProfile(self.settings, self.database, metrics, clock, worker, self._access_of_scope(clock))
 
     def _access_of_scope(self, clock: Clock) -> Access | None:
         if self.host is None:
             return None
-        return ScopeAccess(self.host.services.registry.access, self.host.scope, self.database, clock)
+        service, audit = self.host.services, Audit(self.database, clock)
+        return ScopeAccess(service.registry.access, service.private_scopes, self.host.scope, audit)
 
     def _make_publishing(self, packages: StoredPackages) -> Publishing:
         return Publishing(

@@ -14,7 +14,7 @@ from registry.http.admission import principal_of
 from registry.http.cursors import paged
 from registry.http.envelope import Ok
 from registry.http.file_forms import raw_file_response
-from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices
+from registry.http.routes.parameters import ERRORS, ListPage, ReadyServices, skill_id
 from registry.http.thread_pools import ORDINARY_POOL, PACKAGE_POOL
 from registry.publish.reviews import Review, ReviewDetail
 from registry.publish.service import JobData
@@ -114,7 +114,7 @@ def waive_finding(
 ) -> Ok[SkillFindings]:
     """Waive the findings of a rule in a file of a version, and return all findings. They stay visible."""
     by = principal_of(request.scope).name
-    return Ok(services.publishing.published.waive(_skill_id(request), version, data.rule, data.file, by, data.reason))
+    return Ok(services.publishing.published.waive(skill_id(request), version, data.rule, data.file, by, data.reason))
 
 
 @delete(_WAIVERS, **_WAIVING)
@@ -127,11 +127,7 @@ def remove_waiver(
     file: Annotated[str, QueryParameter(max_length=500, description="The file of the waiver, if it names one")] = "",
 ) -> Ok[SkillFindings]:
     """Remove a waiver of a version, and return its findings, which count again."""
-    return Ok(services.publishing.published.unwaive(_skill_id(request), version, rule, file or None))
-
-
-def _skill_id(request: Request[Any, Any, Any]) -> str:
-    return f"{request.path_params['skill_scope']}/{request.path_params['skill_name']}"
+    return Ok(services.publishing.published.unwaive(skill_id(request), version, rule, file or None))
 
 
 REVIEWS = [list_reviews, get_review, get_review_file, approve_review, reject_review]

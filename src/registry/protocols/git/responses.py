@@ -7,6 +7,7 @@ from litestar import Request, Response
 from litestar.response import Stream
 
 from registry import __version__
+from registry.auth.basic_credentials import BASIC_CHALLENGE
 from registry.errors import ClientGoneError, RegistryError
 from registry.http.envelope import answer_exception, error_of
 from registry.http.thread_pools import PACKAGE_POOL
@@ -81,7 +82,7 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
     headers = {**_HEADERS, **error.headers}
     if error.status == 401:
         message = f"{message}. With git, a token or an API key is the password, and any name the user."
-        headers["WWW-Authenticate"] = 'Basic realm="Skill Registry", charset="UTF-8"'
+        headers["WWW-Authenticate"] = BASIC_CHALLENGE
     return Response(f"{message}\n".encode(), status_code=error.status, media_type="text/plain", headers=headers)
 
 
