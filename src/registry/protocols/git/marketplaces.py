@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dulwich.objects import ObjectID
+
 from registry.domain.dependencies import named_dependencies
 from registry.errors import RegistryError, not_found
 from registry.http.quick_reads import quickly
@@ -42,7 +44,7 @@ class _Skill(NamedTuple):
     version: str = ""
     plugin_version: str = ""
     description: str = ""
-    folder: bytes = b""
+    folder: ObjectID = ObjectID(b"")
     places: bytes = b""
     needs: tuple[str, ...] = ()
 
@@ -138,9 +140,9 @@ class Marketplaces:
             skills = {one: self._skill(writer, one, at, former) for one, at in listed.items()}
             shown = {one: skill for one, skill in skills.items() if skill.places}
             objects = list(marketplace_objects(self._name(scope), _plugins(writer, shown)))
-            head = commit(objects[-1].digest, f"{len(shown)} skills")
+            head = commit(objects[-1].id, f"{len(shown)} skills")
             writer.add([*objects, head])
-            return Marketplace(head.digest.hex(), writer.finish(), revision, skills)
+            return Marketplace(head.id.decode(), writer.finish(), revision, skills)
 
     def _name(self, scope: str) -> str:
         name = self._services.settings.protocols.marketplace_name
@@ -157,9 +159,9 @@ class Marketplaces:
                 raise
             return _Skill(revision)
         objects = list(folder_objects(package.files))
-        folder = objects[-1].digest
+        folder = objects[-1].id
         # Clients update a plugin when its version has changed. A folder may change and keep its version.
-        version = package.version if package.fixed else f"{package.version}+{folder.hex()[:_HASH_DIGITS]}"
+        version = package.version if package.fixed else f"{package.version}+{folder[:_HASH_DIGITS].decode()}"
         _, withdrawn = withdrawal_of(self._services, skill_id, None)
         mark = f"[{withdrawn.words}] " if withdrawn else ""
         description = f"{mark}{description_of(package)}"
@@ -167,8 +169,8 @@ class Marketplaces:
         return _Skill(revision, package.version, version, description, folder, writer.add(objects), needs)
 
 
-def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple[Plugin, bytes]]:
-    """Write the plugins around the folders of skills, and yield each with the digest of its tree."""
+def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple[Plugin, ObjectID]]:
+    """Write the plugins around the folders of skills, and yield each with the id of its tree."""
     names = plugin_names(skills)
     for skill_id, name in names.items():
         skill = skills[skill_id]
@@ -176,4 +178,4 @@ def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple
         plugin = Plugin(name, str(name_of(skill_id)), skill.description, skill.plugin_version, skill.folder, needed)
         objects = list(plugin_objects(plugin))
         writer.add(objects)
-        yield plugin, objects[-1].digest
+        yield plugin, objects[-1].id

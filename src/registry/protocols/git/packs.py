@@ -5,19 +5,20 @@ import os
 import struct
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from dulwich.object_format import SHA1
+from dulwich.objects import ShaFile
+from dulwich.pack import pack_header_chunks, pack_object_chunks
+
 from registry.errors import conflict
-from registry.protocols.git.objects import KIND_NUMBERS, GitObject
 
 LARGEST_BYTES = 1 << 30
 
-_HEADER = struct.Struct(">4sII")
-_VERSION = 2
+_HEADER_BYTES = 12
 _PLACE = struct.Struct(">20s8s")
 _SPAN = struct.Struct(">II")
 """Where a pack has an object: the offset and length in bytes of its entry. A marketplace has tens of thousands."""
@@ -50,7 +51,7 @@ class PackWriter:
     def __init__(self, folder: Path) -> None:
         self._undo = ExitStack()
         self._file: BinaryIO = self._undo.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
-        self._file.write(bytes(_HEADER.size))
+        self._file.write(bytes(_HEADER_BYTES))
         self._spans: dict[bytes, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -59,12 +60,13 @@ class PackWriter:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def add(self, objects: Iterable[GitObject]) -> bytes:
+    def add(self, objects: Iterable[ShaFile]) -> bytes:
         """Write objects, and return their digests with the places that they have, for `copy`. Raises CONFLICT."""
-        return b"".join(
-            _PLACE.pack(made.digest, self._spans.get(made.digest) or self._write(made.digest, _entry(made)))
-            for made in objects
-        )
+        places = []
+        for made in objects:
+            digest = made.sha().digest()
+            places.append(_PLACE.pack(digest, self._spans.get(digest) or self._write(digest, _entry(made))))
+        return b"".join(places)
 
     def copy(self, former: Pack, places: bytes) -> bytes:
         """Write objects of a former pack, given what `add` or `copy` has returned for them; return the same of this.
@@ -81,7 +83,7 @@ class PackWriter:
     def finish(self) -> Pack:
         """Write the number of objects and the checksum, and return the pack."""
         self._file.seek(0)
-        self._file.write(_HEADER.pack(b"PACK", _VERSION, len(self._spans)))
+        self._file.writelines(pack_header_chunks(len(self._spans)))
         self._file.seek(0)
         checksum = hashlib.sha1(usedforsecurity=False)
         while part := self._file.read(_READ_BYTES):
@@ -100,13 +102,6 @@ class PackWriter:
         return span
 
 
-def _entry(made: GitObject) -> bytes:
-    """Return the entry of an object: its kind and size in groups of 4 and then 7 bits, and its deflated data."""
-    size = len(made.data)
-    head = bytearray([KIND_NUMBERS[made.kind] << 4 | size & 15])
-    size >>= 4
-    while size:
-        head[-1] |= 0x80
-        head.append(size & 0x7F)
-        size >>= 7
-    return bytes(head) + zlib.compress(made.data)
+def _entry(made: ShaFile) -> bytes:
+    """Return the entry of an object in a pack: its kind and size, and its deflated data."""
+    return b"".join(pack_object_chunks(made.type_num, made.as_raw_chunks(), object_format=SHA1))

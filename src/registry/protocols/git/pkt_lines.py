@@ -1,59 +1,50 @@
 """The packets of git's protocol: their length in four hexadecimal digits, then data (gitprotocol-common)."""
 
-from collections.abc import Iterator
+from dulwich.errors import GitProtocolError
+from dulwich.protocol import PktLineParser, pkt_line
 
 from registry.errors import RegistryError, validation_error
 
-FLUSH = b"0000"
+FLUSH = pkt_line(None)
 MAX_DATA = 65_516 - 1
 """The most data of a packet after the number of its side-band."""
 
 _LENGTH_DIGITS = 4
 _MAX_LENGTH = 65_520
-_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 _PACK_BAND, _TEXT_BAND = b"\x01", b"\x02"
 
 
 def line(text: str) -> bytes:
     """Return a packet with a line of text."""
-    return _packet(f"{text}\n".encode())
+    return pkt_line(f"{text}\n".encode())
 
 
 def pack_part(data: bytes) -> bytes:
     """Return a packet with at most `MAX_DATA` bytes of a pack."""
-    return _packet(_PACK_BAND + data)
+    return pkt_line(_PACK_BAND + data)
 
 
 def text_part(text: str) -> bytes:
     """Return a packet with a line of text, which git shows to the user as one of the remote."""
-    return _packet(_TEXT_BAND + f"{' '.join(text.split())}\n".encode()[:MAX_DATA])
+    return pkt_line(_TEXT_BAND + f"{' '.join(text.split())}\n".encode()[:MAX_DATA])
 
 
 def refusal(message: str) -> bytes:
     """Return the packet that makes git end with this message."""
-    return _packet(f"ERR {' '.join(message.split())}".encode()[: _MAX_LENGTH - _LENGTH_DIGITS])
+    return pkt_line(f"ERR {' '.join(message.split())}".encode()[: _MAX_LENGTH - _LENGTH_DIGITS])
 
 
-def _packet(data: bytes) -> bytes:
-    return b"%04x%s" % (len(data) + _LENGTH_DIGITS, data)
-
-
-def parse(body: bytes) -> Iterator[bytes | None]:
-    """Yield the lines of a request without their ends, None for a flush. Raises VALIDATION_ERROR."""
-    position = 0
-    while position < len(body):
-        digits = body[position : position + _LENGTH_DIGITS]
-        if len(digits) < _LENGTH_DIGITS or not _DIGITS.issuperset(digits):
-            raise _malformed("a packet has no length")
-        length = int(digits, 16)
-        if length == 0:
-            yield None
-            position += _LENGTH_DIGITS
-            continue
-        if not _LENGTH_DIGITS <= length <= min(_MAX_LENGTH, len(body) - position):
-            raise _malformed("a packet has a wrong length")
-        yield body[position + _LENGTH_DIGITS : position + length].removesuffix(b"\n")
-        position += length
+def parse(body: bytes) -> list[bytes | None]:
+    """Return the lines of a request without their ends, None for a flush. Raises VALIDATION_ERROR."""
+    packets: list[bytes | None] = []
+    parser = PktLineParser(packets.append)
+    try:
+        parser.parse(body)
+    except GitProtocolError as error:
+        raise _malformed(str(error)) from None
+    if parser.get_tail():
+        raise _malformed("its last packet is not complete")
+    return [packet and packet.removesuffix(b"\n") for packet in packets]
 
 
 def _malformed(reason: str) -> RegistryError:

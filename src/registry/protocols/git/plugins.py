@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from dulwich.objects import Blob, ObjectID, ShaFile
 
-from registry.protocols.git.objects import Entry, GitObject, blob, file_entry, folder_entry, trees
+from registry.protocols.git.objects import Entry, blob, file_entry, folder_entry, trees
 
 _HASH_DIGITS = 8
 
 
 class Plugin(NamedTuple):
-    """A plugin of one skill. `folder` is the digest of the tree of the skill's folder.
+    """A plugin of one skill. `folder` is the id of the tree of the skill's folder.
 
     `dependencies` are the names of the plugins that it needs, which are in the same marketplace.
     """
@@ -22,7 +23,7 @@ class Plugin(NamedTuple):
     skill: str
     description: str
     version: str
-    folder: bytes
+    folder: ObjectID
     dependencies: tuple[str, ...] = ()
 
 
@@ -50,7 +51,7 @@ def _hash(skill_id: str) -> str:
     return hashlib.sha256(skill_id.encode()).hexdigest()[:_HASH_DIGITS]
 
 
-def plugin_objects(plugin: Plugin) -> Iterator[GitObject]:
+def plugin_objects(plugin: Plugin) -> Iterator[ShaFile]:
     """Yield the objects of a plugin around the folder of its skill. The tree of the plugin is the last."""
     fields = {"name": plugin.name, "description": plugin.description, "version": plugin.version}
     needed = {"dependencies": plugin.dependencies} if plugin.dependencies else {}
@@ -63,7 +64,7 @@ def plugin_objects(plugin: Plugin) -> Iterator[GitObject]:
     yield from trees(entries)
 
 
-def marketplace_objects(name: str, plugins: Iterable[tuple[Plugin, bytes]]) -> Iterator[GitObject]:
+def marketplace_objects(name: str, plugins: Iterable[tuple[Plugin, ObjectID]]) -> Iterator[ShaFile]:
     """Yield the objects of a marketplace around its plugins, given with their trees. Its own tree is the last.
 
     The plugins are taken one by one, and of each only its line of the document and its entry are kept.
@@ -80,7 +81,7 @@ def marketplace_objects(name: str, plugins: Iterable[tuple[Plugin, bytes]]) -> I
     if entries:
         (folder,) = trees(entries)
         yield folder
-        around["plugins"] = folder_entry(folder.digest)
+        around["plugins"] = folder_entry(folder.id)
     yield from trees(around)
 
 
@@ -95,5 +96,5 @@ def _line(plugin: Plugin) -> bytes:
     )
 
 
-def _json(document: object) -> GitObject:
+def _json(document: object) -> Blob:
     return blob(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -48,7 +48,7 @@ def decompressed(body: bytes) -> bytes:
 
 def parse_request(body: bytes) -> PackRequest:
     """Return what a request asks for. Raises VALIDATION_ERROR."""
-    lines = parse(body)
+    lines = iter(parse(body))
     wants: set[str] = set()
     capabilities: set[bytes] = set()
     deepens = False

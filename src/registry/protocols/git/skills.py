@@ -1,10 +1,12 @@
 """The repositories of single skills, made anew for each request."""
 
+from dulwich.objects import ShaFile
+
 from registry.catalog.folder_ids import present_id
 from registry.domain.withdrawals import described
 from registry.protocols.agentskills import named_package
 from registry.protocols.git.addresses import SkillAddress
-from registry.protocols.git.objects import GitObject, commit, folder_objects
+from registry.protocols.git.objects import commit, folder_objects
 from registry.protocols.git.packs import Pack, PackWriter
 from registry.services.container import Services
 from registry.services.skills import withdrawal_of
@@ -12,7 +14,7 @@ from registry.services.skills import withdrawal_of
 
 def skill_head(services: Services, address: SkillAddress) -> str:
     """Return the name of the commit of a skill. Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE."""
-    return _objects(services, address)[-1].digest.hex()
+    return _objects(services, address)[-1].id.decode()
 
 
 def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
@@ -20,7 +22,7 @@ def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
     objects = _objects(services, address)
     with PackWriter(services.settings.data_dir) as writer:
         writer.add(objects)
-        return objects[-1].digest.hex(), writer.finish()
+        return objects[-1].id.decode(), writer.finish()
 
 
 def skill_warning(services: Services, address: SkillAddress) -> str:
@@ -29,7 +31,7 @@ def skill_warning(services: Services, address: SkillAddress) -> str:
     return f"WARNING of the registry: {described(version, withdrawn)}" if withdrawn else ""
 
 
-def _objects(services: Services, address: SkillAddress) -> list[GitObject]:
+def _objects(services: Services, address: SkillAddress) -> list[ShaFile]:
     package = named_package(services, present_id(services.catalog, address.skill_id), address.version)
     objects = list(folder_objects(package.files))
-    return [*objects, commit(objects[-1].digest, f"{package.skill_id} {package.version}")]
+    return [*objects, commit(objects[-1].id, f"{package.skill_id} {package.version}")]
