@@ -20,7 +20,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
     "build": (),
     "test": ("test",),
-    "dev": ("dev", "sentence-transformers"),
+    "dev": ("dev", "keyring", "sentence-transformers"),
 }
 """The extras whose packages are in each file, and in no file before."""
 BUILD = ("hatchling>=1.27", "editables>=0.5")

@@ -1,5 +1,6 @@
 """Fixtures every part of the suite uses. What keeps or reads the truth is tested on both databases."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from support.s3 import SeaweedFS
 
 telemetry.switch_off()  # some tests import onnxruntime themselves
+
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # not that of whoever runs the tests
 
 collect_ignore = ["clients"]
 """The tests with the clients of other people install these first: `make test-clients`."""

@@ -1,4 +1,7 @@
-"""Stored logins: the token of `skill-registry login` for each server, in a file that only its owner can read."""
+"""Stored logins: the token of `skill-registry login` for each server, in the system's keyring or in a file.
+
+Only its owner can read the file. It has each login; the token of one that is in the keyring is not in it.
+"""
 
 import re
 import stat
@@ -12,6 +15,8 @@ import msgspec
 from registry.cli.backend import CommandFailed
 from registry.cli.console import warn
 from registry.cli.remote.answers import Credential, Moment
+from registry.cli.system_keyring import KeyringFailed, NoKeyring, SystemKeyring
+from registry.config.groups import ClientSettings
 from registry.config.settings import Settings
 from registry.domain.addresses import OutboundError
 from registry.domain.models import now, timestamp
@@ -24,18 +29,18 @@ _MIRROR = re.compile(r"/mirrors/[a-z0-9_-]+\Z")
 _SCOPE = re.compile(r"/scopes/[a-z0-9_-]+\Z")
 
 
-class LoginsUnreadable(Exception):
-    """The file cannot be used; the message says what to do."""
+class LoginsUnreadable(CommandFailed):
+    """The logins cannot be used; the message says what to do."""
 
 
 class LoginExpired(CommandFailed):
     """The login for a server has expired; the message says to log in again."""
 
 
-class Login(msgspec.Struct, kw_only=True):
-    """A token and the time it expires."""
+class Login(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A token and the time it expires. The file has no token if the keyring has it."""
 
-    token: Credential
+    token: Credential | None = None
     expires_at: Moment
 
 
@@ -47,34 +52,90 @@ def has_expired(login: Login) -> bool:
 class Logins:
     """The logins in `file`, keyed by server: scheme, host, port and path. No other server is sent a login's token.
 
-    All methods raise LoginsUnreadable, OSError.
+    `settings` say where tokens are kept. All methods raise LoginsUnreadable, OSError.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, settings: ClientSettings) -> None:
         self._file = file
+        self._settings = settings
+        self._keyring = SystemKeyring(f"skill-registry {file}", settings.keyring_seconds)
 
     def find(self, url: str) -> Login | None:
-        """Return the login for a server, or for the service that has a mirror or a scope at this URL, or None."""
+        """Return the login for a server, or for the service that has a mirror or a scope at this URL, or None.
+
+        It has no token if that has expired in the keyring, or is no longer there.
+        """
         logins, name = self._read(), server_name(url)
         places = (name, service_of(name), _SCOPE.sub("", service_of(name)))
-        return next((logins[place] for place in places if place in logins), None)
+        found = next((place for place in places if place in logins), None)
+        if found is None:
+            return None
+        login = logins[found]
+        if login.token is not None or has_expired(login):
+            return login
+        try:
+            return msgspec.convert({"token": self._keyring.find(found), "expires_at": login.expires_at}, Login)
+        except (NoKeyring, KeyringFailed, msgspec.ValidationError) as error:
+            reason = "it has changed" if isinstance(error, msgspec.ValidationError) else error
+            raise LoginsUnreadable(
+                f"the token for {found} is in the keyring of this system, and cannot be read ({reason}): unlock the "
+                "keyring, or log in again with SKILL_REGISTRY_CLIENT_LOGIN_STORE=file"
+            ) from None
 
     def servers(self) -> list[str]:
         """Return the servers with a valid login; if there is none, those whose login has expired."""
         logins = self._read()
         return [name for name, login in logins.items() if not has_expired(login)] or list(logins)
 
-    def store(self, url: str, login: Login) -> None:
-        """Store a login in place of the previous one for the server."""
+    def store(self, url: str, login: Login) -> str:
+        """Store a login in place of the previous one for the server, and return where its token is, in words."""
+        name = server_name(url)
+        in_keyring = self._stored_in_keyring(name, login)
+        entry = msgspec.structs.replace(login, token=None) if in_keyring else login
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with only_writer(self._file):
-            self._write({**self._repaired(), server_name(url): login})
+            logins = self._repaired()
+            previous = logins.get(name)
+            self._write({**logins, name: entry})
+        if not in_keyring:
+            self._forget(name, previous)
+        return "the keyring of this system" if in_keyring else str(self._file)
 
     def delete(self, url: str) -> None:
-        """Delete the login for a server."""
-        if self._file.exists():
-            with only_writer(self._file):
-                self._write({name: login for name, login in self._repaired().items() if name != server_name(url)})
+        """Delete the login for a server, here and in the keyring."""
+        if not self._file.exists():
+            return
+        name = server_name(url)
+        with only_writer(self._file):
+            logins = self._repaired()
+            login = logins.pop(name, None)
+            self._write(logins)
+        self._forget(name, login)
+
+    def _forget(self, name: str, login: Login | None) -> None:
+        """Delete the token of a login that is gone from the keyring, if it was there."""
+        if login is not None and login.token is None:
+            try:
+                self._keyring.delete(name)
+            except (NoKeyring, KeyringFailed) as error:
+                warn(f"the keyring of this system may still have the former token for {name} ({error})")
+
+    def _stored_in_keyring(self, name: str, login: Login) -> bool:
+        """Store a token in the keyring, if that is wanted and there is one. Raises LoginsUnreadable if it must be."""
+        wanted = self._settings.login_store
+        if wanted == "file" or login.token is None:
+            return False
+        try:
+            self._keyring.store(name, login.token)
+        except (NoKeyring, KeyringFailed) as error:
+            if wanted == "keyring":
+                raise LoginsUnreadable(
+                    f"the token cannot be kept in the keyring of this system, as client.login_store says: {error}"
+                ) from None
+            if isinstance(error, KeyringFailed):
+                warn(f"the keyring of this system cannot keep the token ({error}): it is kept in a file")
+            return False
+        return True
 
     def _read(self) -> dict[str, Login]:
         logins, broken = self._stored()
@@ -129,9 +190,9 @@ def service_of(url: str) -> str:
     return _MIRROR.sub("", url.rstrip("/"))
 
 
-def stored_logins() -> Logins:
+def stored_logins(settings: Settings) -> Logins:
     """Return the logins of the user who runs the command."""
-    return Logins(Path(click.get_app_dir("skill-registry")) / "logins.json")
+    return Logins(Path(click.get_app_dir("skill-registry")) / "logins.json", settings.client)
 
 
 def login_hint(server: str) -> str:
@@ -147,15 +208,15 @@ def default_server(settings: Settings) -> str | None:
     """
     if settings.client.server:
         return settings.client.server.reveal()
-    servers = [] if settings.client.api_key else login_servers()
+    servers = [] if settings.client.api_key else login_servers(settings)
     return servers[0] if len(servers) == 1 else None
 
 
-def login_servers() -> list[str]:
+def login_servers(settings: Settings) -> list[str]:
     """Return the servers with a stored login, the valid ones if there are any. Raises CommandFailed."""
     try:
-        return stored_logins().servers()
-    except (LoginsUnreadable, OSError) as error:
+        return stored_logins(settings).servers()
+    except OSError as error:
         raise CommandFailed(str(error)) from None
 
 
@@ -188,11 +249,13 @@ def find_credential(settings: Settings, server: str, *, is_named: bool = True, i
         return key
     try:
         names = [server, *(_other_names(server) if is_own else ())]
-        login = next(filter(None, map(stored_logins().find, names)), None)
-    except (LoginsUnreadable, OSError) as error:
+        login = next(filter(None, map(stored_logins(settings).find, names)), None)
+    except OSError as error:
         raise CommandFailed(str(error)) from None
     if login is not None and has_expired(login):
         raise LoginExpired(f"the login at {server} has expired{login_hint(server)}")
+    if login is not None and login.token is None:
+        raise CommandFailed(f"the keyring of this system no longer has the token for {server}{login_hint(server)}")
     return login.token if login else None
 
 
@@ -206,4 +269,4 @@ def user_access(settings: Settings, named: Sequence[str]) -> RegistryAccess:
         except CommandFailed as error:
             raise OutboundError(str(error)) from None
 
-    return RegistryAccess([*named, *login_servers()], credential)
+    return RegistryAccess([*named, *login_servers(settings)], credential)

@@ -170,7 +170,11 @@ def _programs(settings: Settings) -> Iterator[_Check]:
     if shutil.which("git") is None:
         state: _State = "fails" if settings.registry.enabled else "missing"
         yield _Check("git", state, "it is not on the PATH: git sources and the registry index need it", "install git")
-    needed = {"psycopg": ("postgres", settings.database_path is None), "boto3": ("s3", settings.s3.bucket is not None)}
+    needed = {
+        "psycopg": ("postgres", settings.database_path is None),
+        "boto3": ("s3", settings.s3.bucket is not None),
+        "keyring": ("keyring", settings.client.login_store == "keyring"),
+    }
     for package, (extra, is_needed) in needed.items():
         if is_needed and importlib.util.find_spec(package) is None:
             remedy = f"pip install 'skill-registry[{extra}]'"
@@ -180,7 +184,7 @@ def _programs(settings: Settings) -> Iterator[_Check]:
 def _registry(settings: Settings) -> Iterator[_Check]:
     """Look at the registry of the commands that need one: whether it answers, and takes the credential."""
     try:
-        server, logins = default_server(settings), login_servers()
+        server, logins = default_server(settings), login_servers(settings)
         if server is None and len(logins) > 1:
             yield _Check("registry", "ok", f"logins at {', '.join(logins)}", "choose one with SKILL_REGISTRY_SERVER")
         elif server is None:

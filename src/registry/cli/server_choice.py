@@ -31,7 +31,7 @@ def choose_registry(settings: Settings, *, names_data_dir: bool) -> str:
         raise CommandFailed(
             "client.api_key is set, but not the server it is for: give --server, or set SKILL_REGISTRY_SERVER"
         )
-    if servers := login_servers():
+    if servers := login_servers(settings):
         raise CommandFailed(_choice(servers))
     return _noted(f"http://localhost:{settings.server.port or _DEFAULT_PORT}", "the default")
 
@@ -66,7 +66,7 @@ def choose_catalog(settings: Settings, *, names_data_dir: bool, asks_login: bool
                 note(f"using {settings.data_dir.name}: for your login at {server}, use --server")
         return None
     server = default_server(settings)
-    if server is None and (servers := login_servers()):
+    if server is None and (servers := login_servers(settings)):
         raise CommandFailed(f"{settings.data_dir.name} holds no catalog, and {_choice(servers)}")
     return _noted(server, _reason(settings)) if server else None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry.cli.credentials import Login, Logins, configured_key, default_server, find_credential
+from registry.config.groups import ClientSettings
 from registry.config.settings import Settings, load_settings
 from support.commands import Done
 from support.publishing import SECRET, Registry
@@ -34,7 +35,7 @@ def web() -> Iterator[WebServer]:
 def logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logins:
     """The logins of the commands that run in `tmp_path`, and of this process."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return Logins(tmp_path / "config" / "skill-registry" / "logins.json")
+    return Logins(tmp_path / "config" / "skill-registry" / "logins.json", ClientSettings())
 
 
 def log_in(logins: Logins, *urls: str, until: str = LATER) -> None:

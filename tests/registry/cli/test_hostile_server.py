@@ -18,6 +18,7 @@ from registry.cli.credentials import Login, Logins
 from registry.cli.main import main
 from registry.cli.remote import backend
 from registry.cli.remote.client import Limits, RegistryClient
+from registry.config.groups import ClientSettings
 from support.commands import WORDS_ONLY, Done
 from support.hostile_registry import (
     Handler,
@@ -95,7 +96,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def logins() -> Logins:
-    return Logins(Path("config") / "skill-registry" / "logins.json")
+    return Logins(Path("config") / "skill-registry" / "logins.json", ClientSettings())
 
 
 def run(server: HostileRegistry, *args: str, **env: str) -> Result:

@@ -11,6 +11,7 @@ import pytest
 
 from registry.cli.backend import CommandFailed
 from registry.cli.credentials import Login, Logins, find_credential, server_name
+from registry.config.groups import ClientSettings
 from registry.config.settings import load_settings
 from support.commands import Done
 from support.publishing import Registry
@@ -39,6 +40,10 @@ def sign_in(folder: Path, registry: Registry) -> Done:
 
 def logins(folder: Path) -> Path:
     return folder / "config" / "skill-registry" / "logins.json"
+
+
+def stored(file: Path) -> Logins:
+    return Logins(file, ClientSettings())
 
 
 def test_one_login_opens_the_registry_to_the_commands_until_logout(registry: Registry, tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_a_wrong_password_keeps_nothing(registry: Registry, tmp_path: Path) -> N
 
 def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
     url = "http://127.0.0.1:1"
-    Logins(logins(tmp_path)).store(url, Login(token="t", expires_at="2020-01-01T00:00:00.000Z"))
+    stored(logins(tmp_path)).store(url, Login(token="t", expires_at="2020-01-01T00:00:00.000Z"))
     run(tmp_path, "search", "anything", "--server", url).complains(1, "has expired", f"login --server {url}")
 
 
@@ -119,7 +124,7 @@ def listening(answer: str = "") -> Iterator[tuple[str, list[str | None]]]:
 
 def test_no_other_server_gets_the_token(tmp_path: Path) -> None:
     with listening() as (other, seen_by_other), listening(f"{other}/api/v1/search") as (ours, seen):
-        Logins(logins(tmp_path)).store(ours, Login(token="canary", expires_at="2999-01-01T00:00:00.000Z"))
+        stored(logins(tmp_path)).store(ours, Login(token="canary", expires_at="2999-01-01T00:00:00.000Z"))
         run(tmp_path, "search", "anything", "--server", other).complains(1, "does not answer")
         run(tmp_path, "search", "anything", "--server", ours).complains(1, f"redirects to {other}")
         assert (seen, seen_by_other) == (["Bearer canary"], [None])
@@ -130,7 +135,7 @@ def test_no_other_server_gets_the_token(tmp_path: Path) -> None:
     ["https://a.example", "http://a.example:8080", "http://a.example/sub", "http://b.example", "http://a.example.b"],
 )
 def test_each_server_has_a_login_of_its_own(tmp_path: Path, url: str) -> None:
-    kept = Logins(tmp_path / "logins.json")
+    kept = stored(tmp_path / "logins.json")
     kept.store("HTTP://A.example:80/", Login(token="t", expires_at="2999"))
     assert kept.find("http://a.example") is not None
     assert kept.find(url) is None
@@ -139,7 +144,7 @@ def test_each_server_has_a_login_of_its_own(tmp_path: Path, url: str) -> None:
 
 def test_a_credential_of_the_settings_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    Logins(tmp_path / "skill-registry" / "logins.json").store("http://a", Login(token="t", expires_at="2020"))
+    stored(tmp_path / "skill-registry" / "logins.json").store("http://a", Login(token="t", expires_at="2020"))
     settings = load_settings({}, {"SKILL_REGISTRY_CLIENT_API_KEY": "sk_a_b"})
     assert find_credential(settings, "http://a") == "sk_a_b"
     with pytest.raises(CommandFailed, match="has expired"):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from registry.cli.credentials import Login, Logins
+from registry.config.groups import ClientSettings
 from support.commands import Done
 from support.publishing import Registry
 from support.servers import RunningServer, write_skill
@@ -20,7 +21,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 def logins(folder: Path) -> Logins:
-    return Logins(folder / "config" / "skill-registry" / "logins.json")
+    return Logins(folder / "config" / "skill-registry" / "logins.json", ClientSettings())
 
 
 @pytest.mark.parametrize(

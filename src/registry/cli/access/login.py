@@ -10,7 +10,7 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed, Data
-from registry.cli.credentials import Login, LoginsUnreadable, configured_key, has_expired, stored_logins
+from registry.cli.credentials import Login, configured_key, has_expired, stored_logins
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
 from registry.cli.remote.answers import Audience, Credential, DeviceCode, NewToken, SignInAnswer, Told
@@ -55,7 +55,8 @@ def login(
 
     A registry on this machine that issues tokens to everyone needs neither, unless --password-stdin is given.
 
-    The token is stored in your configuration folder, in a file that only you can read. Later commands send it to this
+    The token is stored in the keyring of your system if the extra keyring is installed and finds one, else in your
+    configuration folder, in a file that only you can read; client.login_store chooses. Later commands send it to this
     server only, which is their default. The password and the API key are not stored.
 
     With --web, you sign in at the issuer of the registry, and enter the code that the command shows.
@@ -83,10 +84,11 @@ def login(
                 raise CommandFailed(_NO_TERMINAL)
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, limits, {"username": user, "password": _password(from_stdin=password_stdin)})
-        stored_logins().store(server, Login(token=token["token"], expires_at=token["expires_at"]))
-    except (CommandFailed, LoginsUnreadable, OSError) as error:
+        login = Login(token=token["token"], expires_at=token["expires_at"])
+        place = stored_logins(settings).store(server, login)
+    except (CommandFailed, OSError) as error:
         command.stop(error)
-    answer: Data = {"server": server, "role": token["role"], "expires_at": token["expires_at"]}
+    answer = {"server": server, "role": token["role"], "expires_at": token["expires_at"], "token_in": place}
     console.show(answer, console.facts_table, as_json=as_json)
 
 
@@ -163,15 +165,18 @@ def logout(as_json: bool, server: str | None, **flags: Any) -> None:
     try:
         server = command.server_of(settings, server, flags)
         check_url(server)
-        stored = stored_logins().find(server)
+        logins = stored_logins(settings)
+        stored = logins.find(server)
         if stored is None:
             raise CommandFailed(f"there is no login at {server}")
-        stored_logins().delete(server)
+        logins.delete(server)
         if has_expired(stored):
             message = "The token had already expired"
+        elif stored.token is None:
+            message = "The keyring of this system no longer had the token, so that it is not revoked"
         else:
             message = _revoke(server, stored.token, Limits.of(settings))
-    except (CommandFailed, LoginsUnreadable, OSError) as error:
+    except (CommandFailed, OSError) as error:
         command.stop(error)
     console.show({"server": server, "message": message}, console.facts_table, as_json=as_json)
 

@@ -109,7 +109,7 @@ def password(as_json: bool, server: str | None, **flags: Any) -> None:
             new = console.ask_secret("New password")
             body = {"old_password": old, "new_password": new}
             token = client.call(answers.NewToken, "PUT", f"{API}/auth/me/password", body)
-        stored_logins().store(address, Login(token=token["token"], expires_at=token["expires_at"]))
+        stored_logins(settings).store(address, Login(token=token["token"], expires_at=token["expires_at"]))
     except (CommandFailed, OSError) as error:
         command.stop(error)
     console.show({"server": address, "message": "The password is changed"}, console.facts_table, as_json=as_json)

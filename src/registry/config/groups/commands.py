@@ -1,7 +1,7 @@
 """The commands: their access to a server and their project."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,23 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
         Secret | None,
         Meta(description="API key or token for client.server; without that, for the server that --server names"),
     ] = None
+    login_store: Annotated[
+        Literal["auto", "keyring", "file"],
+        Meta(
+            description="where login keeps its token: keyring (of the system; needs the extra keyring), file (only "
+            "you can read it), or auto: the keyring if there is one, else the file",
+            extra={"flag": None},
+        ),
+    ] = "auto"
+    keyring_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=3600,
+            description="seconds for an answer of the keyring, which may ask to be unlocked",
+            extra={"flag": None},
+        ),
+    ] = 30.0
     feedback: Annotated[
         bool,
         Meta(
