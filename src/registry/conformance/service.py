@@ -110,6 +110,29 @@ class Service:
             raise NotApplicable(f"no credential of the role {role}: give one of an administrator with --token")
         return self._by_role[role]
 
+    def sign_in(self, **body: str) -> dict[str, str]:
+        """Return the headers of a caller who gets a token for a body with this run's credential; `close` ends it.
+
+        Raises NotApplicable where the service issues none, Mismatch.
+        """
+        answer = self.ask("POST", "/auth/token", role=None, headers=self.given, json=body)
+        if answer.status in (401, 403):
+            raise NotApplicable("the service issues no token for another user with this credential")
+        token = str(answer.object({"token": "text"})["token"])
+        self._issued.append(token)
+        return bearer(token)
+
+    def offers(self, answer: Answer, what: str) -> Answer:
+        """Return an answer of a service that has what was asked for.
+
+        Raises NotApplicable where the route is missing, and where this address has failed too often a moment ago.
+        """
+        if answer.status == 404:
+            raise NotApplicable(f"the service offers no {what}")
+        if answer.status == 429:
+            raise NotApplicable("the service has counted too many failures of this address: run this row again later")
+        return answer
+
     def ask(
         self,
         method: str,

@@ -110,6 +110,36 @@ VERIFIED = {
 }
 """The verify response."""
 
+OWN_TOKEN = {
+    "id": "text",
+    "name": "text",
+    "operations": "texts",
+    "skills": "texts",
+    "role": "text",
+    "created_at": "timestamp",
+    "expires_at": "timestamp",
+    "last_used_at": "timestamp or null",
+}
+"""A token that a user has made, without its text."""
+
+PUBLISHER = {
+    "id": "text",
+    "name": "text",
+    "scope": "text",
+    "skills": "texts",
+    "issuer": "text",
+    "claims": "object",
+    "created_at": "timestamp",
+    "last_used_at": "timestamp or null",
+}
+"""A workflow that publishes without a secret."""
+
+PRIVATE_SCOPE = {"scope": "text", "path": "text", "members": "integer", "created_at": "timestamp"}
+"""A private scope in a list."""
+
+MEMBER = {"user": "text", "role": "text", "since": "timestamp"}
+"""A member of a private scope."""
+
 RESULTS = {
     "query": "text",
     "mode": "text",

@@ -1,6 +1,5 @@
 """`login --web`: a person enters a code at the issuer, and the command gets a token."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,42 +10,8 @@ import pytest
 
 from support.commands import Done
 from support.credentials import code
-from support.identity_issuer import IdentityIssuer
+from support.device_issuer import PENDING, DeviceIssuer
 from support.servers import RunningServer
-from support.web_server import Request, reply
-
-
-class DeviceIssuer(IdentityIssuer):
-    """An issuer with sign-in for devices. `says` is what it says to the questions of a command, in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.says: list[tuple[int, dict[str, Any]]] = []
-        self.page = f"{self.url}/device"
-        known = {"issuer": self.url, "jwks_uri": f"{self.url}/keys", "token_endpoint": f"{self.url}/token"}
-        self.known = {**known, "device_authorization_endpoint": f"{self.url}/codes"}
-        self.server.answers["/.well-known/openid-configuration"] = self._discovery
-        self.server.answers["/codes"] = self._codes
-        self.server.answers["/token"] = self._token
-
-    def _discovery(self, request: Request) -> None:
-        reply(json.dumps(self.known).encode())(request)
-
-    def _codes(self, request: Request) -> None:
-        given = {"device_code": "d3v1ce", "user_code": "WDJB-MJHT", "verification_uri": self.page, "expires_in": 60}
-        reply(json.dumps({**given, "interval": 1}).encode())(request)
-
-    def _token(self, request: Request) -> None:
-        status, said = self.says.pop(0)
-        reply(json.dumps(said).encode(), status)(request)
-
-    def person(self, **changes: Any) -> dict[str, Any]:
-        """Return the answer for a person who has entered the code."""
-        claims = {"aud": "skills", "sub": "0a1b2c", "preferred_username": "ann", "groups": ["acme-team"]}
-        return {"id_token": self.token(**(claims | changes)), "access_token": "unused", "token_type": "Bearer"}
-
-
-PENDING = (400, {"error": "authorization_pending"})
 
 
 @pytest.fixture

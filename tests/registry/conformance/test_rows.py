@@ -14,6 +14,7 @@ import pytest
 from registry.conformance.rows import Result
 from registry.conformance.running import rows_of, run
 from registry.conformance.service import Service
+from support.device_issuer import DeviceIssuer
 from support.git_server import _BLANK
 from support.publishing import Registry, skill_package
 from support.servers import COMMAND, RunningServer
@@ -50,8 +51,15 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    with Registry(tmp_path_factory.mktemp("registry")) as running:
-        yield running
+    with DeviceIssuer() as issuer:
+        people = {
+            "SKILL_REGISTRY_AUTH_OIDC_ISSUER": issuer.url,
+            "SKILL_REGISTRY_AUTH_OIDC_CLIENT_ID": "skills",
+            "SKILL_REGISTRY_AUTH_OIDC_GROUPS": "acme-team=manager@acme",
+            "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": issuer.server.host,
+        }
+        with Registry(tmp_path_factory.mktemp("registry"), env=people) as running:
+            yield running
 
 
 def kept_by(server: RunningServer, profile: Literal["local", "registry"], table: str) -> int:
@@ -87,7 +95,8 @@ def test_the_registry_profile_keeps_every_row_that_it_has(tmp_path: Path) -> Non
         code, report = check(running.url, "--write")
     assert (failures(report), report["left"], code) == ([], [], 0)
     reasons = {row["reason"].partition(":")[0] for row in report["rows"] if row["outcome"] == "skip"}
-    assert reasons == {NOT_IN_REGISTRY_MODE, "changes the service"}  # it publishes nothing
+    # It publishes nothing.
+    assert reasons == {NOT_IN_REGISTRY_MODE, "changes the service", "nobody signs in at an issuer here"}
 
 
 def log_of(registry: Registry) -> str:
@@ -286,6 +295,55 @@ def test_a_broken_token_is_named_in_the_registry_profile(registry: Registry) -> 
     with SpoilingProxy(registry.url, spoil) as proxy:
         _, report = check(proxy.url, "--section", "authentication")
     assert "`data.expires_at` of POST /auth/token" in {one["expected"] for one in failures(report)}
+
+
+IDENTITY = ("accounts", "trusted publishing", "sign-in", "private scopes")
+
+
+def test_what_a_service_does_not_offer_is_skipped(registry: Registry) -> None:
+    def missing(answer: Passed) -> Passed:
+        body = {"success": False, "error": {"code": "NOT_FOUND", "message": "There is no such route"}}
+        return answer._replace(status=404, body=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+
+    paths = ("/api/v1/auth/", "/auth/oidc/", "/auth/sign-in", "/api/v1/private-scopes", "/scopes/")
+
+    def spoil(answer: Passed) -> Passed:
+        if answer.path.startswith(paths):
+            return missing(answer)
+        if answer.path == "/api/status":
+            return changed(answer, lambda body: body["data"].pop("sign_in") and None)
+        return answer
+
+    with SpoilingProxy(registry.url, spoil) as proxy:
+        sections = [flag for name in IDENTITY for flag in ("--section", name)]
+        code, report = check(proxy.url, "--profile", "registry", "--publish", *sections)
+    assert (failures(report), report["left"], code) == ([], [], 0)
+    passed = {row["row"] for row in report["rows"] if row["outcome"] == "pass"}
+    assert {row.partition(" whether")[0] for row in passed} == {"status says in `sign_in`"}
+    reasons = {row["reason"] for row in report["rows"] if row["outcome"] == "skip"}
+    assert reasons == {
+        *(f"the service offers no {what}" for what in ("own tokens", "users", "trusted publishing", "private scopes")),
+        "nobody signs in at an issuer here",
+    }
+
+
+def test_a_sign_in_without_pkce_and_a_scope_that_tells_of_itself_are_named(registry: Registry) -> None:
+    def spoil(answer: Passed) -> Passed:
+        if answer.path == "/auth/sign-in" and answer.status == 303:
+            location = answer.headers["Location"].replace("code_challenge_method=S256", "code_challenge_method=plain")
+            return with_header("Location", location)(answer)
+        if answer.path.startswith("/scopes/") and answer.path.endswith("/index/x/y") and answer.status == 404:
+            return changed(answer, lambda body: body["error"].update(message=f"None of yours: {answer.path}"))
+        return answer
+
+    with SpoilingProxy(registry.url, spoil) as proxy:
+        flags = ("--profile", "registry", "--publish", "--section", "sign-in", "--section", "private scopes")
+        code, report = check(proxy.url, *flags)
+    expected = [one["expected"] for one in failures(report)]
+    assert code == 1
+    assert len(expected) == 2
+    assert expected[0] == "code_challenge_method=S256 at the issuer"
+    assert expected[1].startswith("the answer of a scope that is not there of GET /scopes/conformance-")
 
 
 def test_a_guard_that_is_missing_is_named(registry: Registry) -> None:

@@ -22,12 +22,14 @@ from registry.conformance.service import NAME, NotAService, Service
 
 _COLOURS = {"pass": "green", "fail": "red", "skip": "yellow"}
 _WRITES = (
-    f"--write creates skills, versions and manifest entries with ids that begin with '{NAME}-', and removes them; "
+    f"--write creates skills, versions and manifest entries with ids that begin with '{NAME}-', users of the scope "
+    f"'{NAME}' and trusted publishers, and removes them; "
     "it also reindexes and refreshes all sources"
 )
 _PUBLISHES = (
     f"--publish publishes small packages with names that begin with '{NAME}-', into the scope '{NAME}' or that of "
-    "your credential: their versions, numbers and log entries stay for good"
+    "your credential: their versions, numbers and log entries stay for good; it also adds private scopes with such "
+    "names, and closes them"
 )
 
 

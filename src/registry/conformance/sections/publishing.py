@@ -23,12 +23,12 @@ _FINAL = ("accepted", "rejected")
 
 @PUBLISHING.row("publishing without a credential is 401", **_MODE)
 def _closed(service: Service) -> None:
-    _upload(service, package(NAME), role=None).error(401, "UNAUTHORIZED")
+    upload(service, package(NAME), role=None).error(401, "UNAUTHORIZED")
 
 
 @PUBLISHING.row("publishing as a user is 403", role="user", **_MODE)
 def _user(service: Service) -> None:
-    _upload(service, package(NAME), role=None, headers=service.exactly("user")).error(403, "FORBIDDEN")
+    upload(service, package(NAME), role=None, headers=service.exactly("user")).error(403, "FORBIDDEN")
 
 
 @PUBLISHING.row("an unknown job is 404 NOT_FOUND", role="user", decided=True, **_MODE)
@@ -40,7 +40,7 @@ def _unknown_job(service: Service) -> None:
 @PUBLISHING.row("a package becomes a job, and its skill `<scope>/<name>`", **_PUBLISH)
 def _published(service: Service) -> None:
     name = service.new_id()
-    answer = _upload(service, package(name))
+    answer = upload(service, package(name))
     data = answer.object({"job_id": "text"}, answer.status)
     job = _finished(service, data["job_id"])
     expect(job["status"] == "accepted", "an accepted job", job)
@@ -51,7 +51,7 @@ def _published(service: Service) -> None:
 @PUBLISHING.row("publishing is 202 with a job whose states and fields are those of a job", decided=True, **_PUBLISH)
 def _job(service: Service) -> None:
     content = package(service.new_id())
-    answer = _upload(service, content).has_status(202)
+    answer = upload(service, content).has_status(202)
     answer.object(
         {"job_id": "text", "status": "text", "skill_id": "text", "version": "version", "message": "text"}, 202
     )
@@ -66,16 +66,14 @@ def _job(service: Service) -> None:
 def _again(service: Service) -> None:
     name = service.new_id()
     _accepted(service, package(name))
-    _upload(service, package(name, body="# Other\n")).error(409, "CONFLICT")
+    upload(service, package(name, body="# Other\n")).error(409, "CONFLICT")
     _accepted(service, package(name, version="1.1.0"))
 
 
 @PUBLISHING.row("a package of another scope is 403", **_PUBLISH)
 def _other_scope(service: Service) -> None:
     project = b'[metadata]\nid = "another-scope-than-mine/hello"\nversion = "1.0.0"\n'
-    answer = _upload(
-        service, package("hello", more={"skill-project.toml": project}), headers=service.exactly("manager")
-    )
+    answer = upload(service, package("hello", more={"skill-project.toml": project}), headers=service.exactly("manager"))
     answer.error(403, "FORBIDDEN")
 
 
@@ -83,7 +81,7 @@ def _other_scope(service: Service) -> None:
 def _no_package(service: Service) -> None:
     name = service.new_id()
     for title, content in _bad_packages(name).items():
-        answer = _upload(service, content)
+        answer = upload(service, content)
         if answer.status == 202:
             job = _finished(service, answer.data(202)["job_id"])
             expect(job["status"] == "rejected" and job["errors"], f"a rejected job for {title}", job)
@@ -142,7 +140,7 @@ def _revoke(service: Service) -> None:
     service.ask("POST", path, role="admin").data()
     answer = service.ask("GET", f"/packages/{skill_id}/1.0.0.zip")
     answer.expect(400 <= answer.status < 500, "a refusal", f"status {answer.status}")
-    _upload(service, package(name, body="# Other\n")).error(409, "CONFLICT")
+    upload(service, package(name, body="# Other\n")).error(409, "CONFLICT")
 
 
 @PUBLISHING.row("a yank and a deprecation have a reason, which the index shows", decided=True, **_PUBLISH)
@@ -202,12 +200,13 @@ def _zip(files: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def _upload(service: Service, content: bytes, **parts: Any) -> Answer:
-    return service.ask("POST", _PATH, files={"package": ("package.zip", content, "application/zip")}, **parts)
+def upload(service: Service, content: bytes, below: str = "", **parts: Any) -> Answer:
+    """Send a package, perhaps to a registry below a path of the service."""
+    return service.ask("POST", below + _PATH, files={"package": ("package.zip", content, "application/zip")}, **parts)
 
 
 def _accepted(service: Service, content: bytes) -> dict[str, Any]:
-    answer = _upload(service, content).has_status(200, 201, 202)
+    answer = upload(service, content).has_status(200, 201, 202)
     job = _finished(service, answer.data(answer.status)["job_id"])
     expect(job["status"] == "accepted", "an accepted job", job)
     return job
