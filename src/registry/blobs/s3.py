@@ -1,8 +1,9 @@
-"""A blob store in a bucket of any S3-compatible service."""
+"""A blob store in a bucket of any S3-compatible service, or in a part of one."""
 
 import datetime
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,20 +21,24 @@ _MAX_CONNECTIONS = 100
 
 
 class S3Store:
-    """Stores blobs in one bucket. boto3 finds the credentials in its usual places."""
+    """Stores blobs in one bucket, or below a prefix of it. boto3 finds the credentials in its usual places."""
 
     def __init__(self, s3: S3Settings, limits: LimitsSettings) -> None:
         """Create the client without calling the service. Raises BlobUnavailable without boto3."""
         try:
-            import boto3  # noqa: PLC0415 - an extra
+            import botocore.session  # noqa: PLC0415 - an extra
+            from boto3 import Session  # noqa: PLC0415
             from botocore.config import Config  # noqa: PLC0415
             from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
         except ImportError:
             raise BlobUnavailable("s3.bucket needs the extra s3: pip install 'skill-registry[s3]'") from None
-        self._bucket = str(s3.bucket)
+        self._bucket, _, prefix = str(s3.bucket).partition("/")
+        self._prefix = f"{prefix}/" if prefix else ""
         self._client_error: type[Exception] = ClientError
         self._errors = (BotoCoreError, ClientError)
-        self._client: Any = boto3.Session().client(
+        session = botocore.session.get_session()
+        session.register_component("data_loader", _loader())
+        self._client: Any = Session(botocore_session=session).client(
             "s3",
             region_name=s3.region,
             endpoint_url=s3.endpoint.reveal() if s3.endpoint else None,
@@ -55,7 +60,11 @@ class S3Store:
         with source.open("rb") as file:
             try:
                 self._client.put_object(
-                    Bucket=self._bucket, Key=key, Body=file, IfNoneMatch="*", ContentType="application/zip"
+                    Bucket=self._bucket,
+                    Key=self._prefix + key,
+                    Body=file,
+                    IfNoneMatch="*",
+                    ContentType="application/zip",
                 )
             except self._errors as error:
                 if self._code(error) in _EXISTS:
@@ -67,7 +76,7 @@ class S3Store:
         """Open a blob for reading. Raises BlobMissing, BlobUnavailable."""
         try:
             with in_step("package store read"):
-                response = self._client.get_object(Bucket=self._bucket, Key=key)
+                response = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None
@@ -78,7 +87,7 @@ class S3Store:
     def exists(self, key: str) -> bool:
         """Return whether the key exists. Raises BlobUnavailable."""
         try:
-            self._client.head_object(Bucket=self._bucket, Key=key)
+            self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 return False
@@ -88,7 +97,9 @@ class S3Store:
     def stored_at(self, key: str) -> datetime.datetime:
         """Return when a blob was stored, in UTC. Raises BlobMissing, BlobUnavailable."""
         try:
-            stored: datetime.datetime = self._client.head_object(Bucket=self._bucket, Key=key)["LastModified"]
+            stored: datetime.datetime = self._client.head_object(Bucket=self._bucket, Key=self._prefix + key)[
+                "LastModified"
+            ]
         except self._errors as error:
             if self._code(error) in _NOT_FOUND:
                 raise BlobMissing(key) from None
@@ -98,16 +109,18 @@ class S3Store:
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that start with `prefix`, a folder such as `skills/`. Raises BlobUnavailable."""
         try:
-            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
+            for page in self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix + prefix
+            ):
                 for entry in page.get("Contents", []):
-                    yield str(entry["Key"])
+                    yield str(entry["Key"]).removeprefix(self._prefix)
         except self._errors as error:
             raise self._unavailable(error) from None
 
     def remove(self, key: str) -> None:
         """Remove a blob, if the key exists. Raises BlobUnavailable."""
         try:
-            self._client.delete_object(Bucket=self._bucket, Key=key)
+            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + key)
         except self._errors as error:
             raise self._unavailable(error) from None
 
@@ -120,6 +133,14 @@ class S3Store:
     def _unavailable(self, error: Exception) -> BlobUnavailable:
         reason = self._code(error) or type(error).__name__
         return BlobUnavailable(f"the package bucket (s3.bucket) cannot be used: {reason}")
+
+
+@cache
+def _loader() -> Any:
+    """Return what reads the descriptions of services: 12 MB, which all stores of this process share."""
+    from botocore.loaders import create_loader  # noqa: PLC0415 - as above
+
+    return create_loader()
 
 
 class _Body:

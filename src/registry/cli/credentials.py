@@ -65,9 +65,8 @@ class Logins:
 
         It has no token if that has expired in the keyring, or is no longer there.
         """
-        logins, name = self._read(), server_name(url)
-        places = (name, service_of(name), _SCOPE.sub("", service_of(name)))
-        found = next((place for place in places if place in logins), None)
+        logins = self._read()
+        found = next((place for place in _places(url) if place in logins), None)
         if found is None:
             return None
         login = logins[found]
@@ -190,6 +189,12 @@ def service_of(url: str) -> str:
     return _MIRROR.sub("", url.rstrip("/"))
 
 
+def _places(url: str) -> tuple[str, ...]:
+    """Return the servers whose credential is one for a URL: itself, and the service that has it as mirror or scope."""
+    name = server_name(url)
+    return name, service_of(name), _SCOPE.sub("", service_of(name))
+
+
 def stored_logins(settings: Settings) -> Logins:
     """Return the logins of the user who runs the command."""
     return Logins(Path(click.get_app_dir("skill-registry")) / "logins.json", settings.client)
@@ -230,11 +235,10 @@ def _other_names(server: str) -> list[str]:
 def configured_key(settings: Settings, server: str) -> str | None:
     """Return `client.api_key` if it is for a server: `client.server`, or without that any that the user has named.
 
-    A service and its mirrors have the same keys.
+    The key of a service is for its mirrors and private scopes too; that of a scope is for this scope alone.
     """
     key, owner = settings.client.api_key, settings.client.server
-    service = service_of(server_name(server))
-    is_owner = owner is None or service_of(server_name(owner.reveal())) == service
+    is_owner = owner is None or service_of(server_name(owner.reveal())) in _places(server)
     return key.reveal() if key and is_owner else None
 
 

@@ -172,7 +172,7 @@ def _programs(settings: Settings) -> Iterator[_Check]:
         yield _Check("git", state, "it is not on the PATH: git sources and the registry index need it", "install git")
     needed = {
         "psycopg": ("postgres", settings.database_path is None),
-        "boto3": ("s3", settings.s3.bucket is not None),
+        "boto3": ("s3", bool(settings.s3.bucket or settings.s3.private_bucket)),
         "keyring": ("keyring", settings.client.login_store == "keyring"),
     }
     for package, (extra, is_needed) in needed.items():

@@ -30,8 +30,15 @@ def contradictions(settings: "Settings", origins: Mapping[str, str]) -> Iterator
     if len(set(names)) < len(names):
         yield "sources: two sources have the same name; rename one"
     yield from _sign_in(settings)
+    s3 = settings.s3
+    if s3.blob_base_url and s3.bucket and s3.private_bucket and _name(s3.bucket) == _name(s3.private_bucket):
+        yield "s3.privateBucket: everybody reads s3.bucket at s3.blobBaseUrl, so name another bucket"
     if settings.registry.enabled:
         yield from _registry_mode(settings, origins)
+
+
+def _name(bucket: str) -> str:
+    return bucket.partition("/")[0]
 
 
 def _sign_in(settings: "Settings") -> Iterator[str]:

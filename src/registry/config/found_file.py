@@ -76,7 +76,9 @@ def _of_libraries(settings: "Settings", environ: Mapping[str, str]) -> Iterator[
         yield _Receiver("outbound.git_credentials", variable, "a credential of the user")
     if settings.embedding.provider in {"auto", "hosted"} and environ.get(_SDK_HEADERS):
         yield _Receiver("embedding.base_url", "SKILL_REGISTRY_EMBEDDING_BASE_URL", _SDK_HEADERS)
-    if settings.s3.bucket is not None:  # boto3 looks in variables, files and the metadata of a machine
+    if (
+        settings.s3.bucket or settings.s3.private_bucket
+    ):  # boto3 looks in variables, files and the metadata of a machine
         yield _Receiver("s3.endpoint", "SKILL_REGISTRY_S3_ENDPOINT", "the S3 credential of the user")
     if (url := settings.database.url) and url.file is None and _needs_password(url.reveal()):
         yield _Receiver("database.url", "SKILL_REGISTRY_DATABASE_URL", "the PostgreSQL password of the user")

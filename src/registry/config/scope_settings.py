@@ -21,7 +21,7 @@ FOLDER = "scopes"
 
 
 def scope_folder(settings: Settings, scope: str) -> Path:
-    """Return the data directory of a private scope. All that it has is there, its packages too."""
+    """Return the data directory of a private scope. All that it has is there, but packages in a bucket."""
     return settings.data_dir / FOLDER / scope
 
 
@@ -34,8 +34,8 @@ def kept_scopes(settings: Settings) -> list[str]:
 def settings_of_scope(settings: Settings, scope: str) -> Settings:
     """Return the settings of a private scope of a service with these settings.
 
-    Nothing of it leaves its folder: no bucket, which may be public, no remote index, no webhooks, no witnesses. Its
-    log has a name and a key of its own. `scope` must be the name of a scope.
+    Nothing of it leaves its folder: no remote index, no webhooks, no witnesses, and no bucket, which may be public,
+    but the one for private scopes. Its log has a name and a key of its own. `scope` must be the name of a scope.
     """
     folder = scope_folder(settings, scope)
     public = settings.server.public_url
@@ -52,9 +52,18 @@ def settings_of_scope(settings: Settings, scope: str) -> Settings:
         webhooks=WebhooksSettings(),
         project=replace(settings.project, file=folder / settings.project.file.name),
         embedding=replace(settings.embedding, models_dir=settings.embedding.models_dir or settings.data_dir / "models"),
-        s3=S3Settings(),
+        s3=_bucket_of_scope(settings, scope),
         blobs=BlobsSettings(dir=folder / "blobs"),
         registry=RegistryMode(enabled=True),
         registry_index=RegistryIndexSettings(url=Url(str(folder / "index.git"))),
         sources=(),
     )
+
+
+def _bucket_of_scope(settings: Settings, scope: str) -> S3Settings:
+    """Return where the packages of a private scope are. One that has some in its folder keeps them there."""
+    bucket = settings.s3.private_bucket
+    if bucket is None or any((scope_folder(settings, scope) / "blobs").rglob("*.zip")):
+        return S3Settings()
+    # No public URL: every download passes the door.
+    return S3Settings(bucket=f"{bucket}{SCOPES_PATH}/{scope}", region=settings.s3.region, endpoint=settings.s3.endpoint)

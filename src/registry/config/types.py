@@ -144,6 +144,10 @@ AllowedOrigin = Annotated[
         title="local, registry, or an http:// or https:// URL without a user and a query",
     ),
 ]
+BucketPart = Annotated[
+    str,
+    Meta(pattern=r"\A[^/\s]+(/[^/\s]+)*\Z", title="the name of a bucket, or BUCKET/PREFIX"),
+]
 Witness = Annotated[
     str,
     Meta(

@@ -15,14 +15,15 @@ from registry.domain.models import now
 from support.s3 import BUCKET, KEYS, SeaweedFS
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", "bucket", "part of a bucket"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BlobStore:
     if request.param == "folder":
         return FolderStore(tmp_path / "blobs")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     seaweed: SeaweedFS = request.getfixturevalue("bucket")
-    return S3Store(S3Settings(bucket=BUCKET, endpoint=HttpUrl(seaweed.url)), LimitsSettings())
+    name = BUCKET if request.param == "bucket" else f"{BUCKET}/one/part"
+    return S3Store(S3Settings(bucket=name, endpoint=HttpUrl(seaweed.url)), LimitsSettings())
 
 
 @pytest.fixture

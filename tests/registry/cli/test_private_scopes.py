@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+from registry.cli.credentials import configured_key
+from registry.config.settings import load_settings
 from support.commands import Done
 from support.publishing import Registry, skill_package
 from support.waiting import wait_until
@@ -48,3 +52,35 @@ def test_a_login_at_the_service_counts_for_its_scopes(tmp_path: Path) -> None:
         assert [hit["skill"]["id"] for hit in found["skills"]] == ["acme/marmoset"]
         assert Done(tmp_path, "install", "acme/marmoset", "--from", address).code == 0
         assert (tmp_path / "skills" / "marmoset" / "SKILL.md").exists()
+
+
+def test_the_key_of_a_service_counts_for_its_scopes(tmp_path: Path) -> None:
+    with Registry(tmp_path / "registry") as registry:
+        admin = registry.caller("root", "admin")
+        body = {"scope": "acme", "owner": "una"}
+        registry.http.post("/api/v1/private-scopes", json=body, headers=admin).raise_for_status()
+        made = registry.http.post("/api/v1/auth/keys", json={"name": "ci", "scope": "acme"}, headers=admin)
+        key = {"SKILL_REGISTRY_CLIENT_API_KEY": made.json()["data"]["key"], "SKILL_REGISTRY_SERVER": registry.url}
+        search = ("search", "anything", "--server", f"{registry.url}/scopes/acme")
+        assert Done(tmp_path, *search, **key).code == 3  # nothing is found
+        elsewhere = {"SKILL_REGISTRY_SERVER": "https://other.example"}
+        Done(tmp_path, *search, **(key | elsewhere)).complains(1, "login --server")
+
+
+@pytest.mark.parametrize(
+    ("owner", "server", "is_sent"),
+    [
+        ("https://a.example", "https://a.example/scopes/acme", True),
+        ("https://a.example", "https://a.example/scopes/acme/mirrors/up", True),
+        ("https://a.example/base", "https://a.example/base/scopes/acme", True),
+        ("https://a.example", "https://b.example/scopes/acme", False),
+        ("https://a.example", "https://a.example/other", False),
+        ("https://a.example/scopes/acme", "https://a.example/scopes/acme", True),
+        ("https://a.example/scopes/acme", "https://a.example/scopes/other", False),
+        ("https://a.example/scopes/acme", "https://a.example", False),
+    ],
+)
+def test_a_key_goes_to_what_belongs_to_its_server_alone(owner: str, server: str, is_sent: bool) -> None:
+    environment = {"SKILL_REGISTRY_CLIENT_API_KEY": "sk_a_b", "SKILL_REGISTRY_SERVER": owner}
+    key = configured_key(load_settings({}, environment), server)
+    assert key == ("sk_a_b" if is_sent else None)

@@ -22,7 +22,7 @@ _UNCHECKED = 2
 _SETTINGS = (
     *command.SHARED_SETTINGS,
     *("embedding.dimension", "embedding.base_url", "database.url", "blobs.dir"),
-    *("s3.bucket", "s3.region", "s3.endpoint", "s3.blobBaseUrl"),
+    *("s3.bucket", "s3.region", "s3.endpoint", "s3.blobBaseUrl", "s3.privateBucket"),
     *("registryIndex.url", "registryIndex.branch", "registryIndex.path", "transparency.name"),
 )
 

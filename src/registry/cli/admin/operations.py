@@ -18,7 +18,7 @@ from registry.ops.backup_manifest import verify, verify_restored
 from registry.outbound import OutboundError
 from registry.publish.service import git_index
 
-_FOLDERS = ("skills_dir", "data_dir", "database.url", "blobs.dir", "s3.bucket", "project.file")
+_FOLDERS = ("skills_dir", "data_dir", "database.url", "blobs.dir", "s3.bucket", "s3.privateBucket", "project.file")
 _INDEX = ("data_dir", "registryIndex.url", "registryIndex.branch", "registryIndex.path")
 
 

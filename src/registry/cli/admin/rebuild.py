@@ -19,7 +19,7 @@ from registry.transparency.checkpoint import KEY_FILE, CheckpointInvalid, KeyUnu
 
 _SETTINGS = (
     *("data_dir", "database.url", "blobs.dir", "s3.bucket", "s3.region", "s3.endpoint", "s3.blobBaseUrl"),
-    *("registryIndex.url", "registryIndex.branch", "transparency.name"),
+    *("s3.privateBucket", "registryIndex.url", "registryIndex.branch", "transparency.name"),
 )
 
 

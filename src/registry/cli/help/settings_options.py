@@ -38,6 +38,7 @@ _METAVARS: Mapping[str, str] = {
     "project.file": "FILE",
     "embedding.adapter": "PATH",
     "s3.bucket": "BUCKET",
+    "s3.privateBucket": "BUCKET",
     "embedding.rate": "NUMBER",
 }
 """The metavars that neither the type nor the key gives."""

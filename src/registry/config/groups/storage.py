@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
-from registry.config.types import DatabaseUrl, HttpUrl, Seconds, Url
+from registry.config.types import BucketPart, DatabaseUrl, HttpUrl, Seconds, Url
 
 
 class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,16 @@ class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True):
 class S3Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The bucket of published packages."""
 
-    bucket: Annotated[str | None, Meta(description="S3 bucket of published packages")] = None
+    bucket: Annotated[
+        BucketPart | None, Meta(description="S3 bucket of published packages, or BUCKET/PREFIX for a part of it")
+    ] = None
+    private_bucket: Annotated[
+        BucketPart | None,
+        Meta(
+            description="bucket of the packages of private scopes, or BUCKET/PREFIX, that nobody else can read; each "
+            "scope has a prefix of its own in it; without it, they are in data_dir"
+        ),
+    ] = field(default=None, name="privateBucket")
     region: Annotated[str, Meta(description="region of the bucket")] = "us-east-1"
     endpoint: Annotated[HttpUrl | None, Meta(description="endpoint URL of an S3-compatible service")] = None
     blob_base_url: Annotated[HttpUrl | None, Meta(description="public base URL of published packages")] = field(
