@@ -47,7 +47,7 @@ def test_each_role_is_offered_what_it_may_do(enter: Enter) -> None:
     expect(page.get_by_role("button", name="Add a source")).to_have_count(0)
     page = enter("/?view=admin", "admin")
     expect(page.locator(".tabs a")).to_have_text(
-        ["Overview", "Publish jobs", "Reviews", "API keys", "Users", "Publishers", "Audit log"]
+        ["Overview", "Publish jobs", "Reviews", "API keys", "Users", "Publishers", "Private scopes", "Audit log"]
     )
 
 
@@ -279,11 +279,11 @@ def test_metrics_are_read_as_they_are_meant(enter: Enter) -> None:
     assert enter("/?view=admin").evaluate(READING) == [10, 12.5, "0.005", "Infinity", None]
 
 
-@pytest.mark.parametrize("tab", ["", "jobs", "reviews", "keys", "users", "publishers", "audit"])
+@pytest.mark.parametrize("tab", ["", "jobs", "reviews", "keys", "users", "publishers", "scopes", "audit"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tab: str, scheme: str) -> None:
     page = enter(f"/?view=admin&tab={tab}", color_scheme=scheme)
-    expect(page.locator(".tabs a")).to_have_count(7)
+    expect(page.locator(".tabs a")).to_have_count(8)
     expect(page.locator(".skeleton")).to_have_count(0)
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})

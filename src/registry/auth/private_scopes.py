@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from registry.db import Database, Reader, Transaction
 from registry.domain.api import SCOPES_PATH
@@ -24,12 +25,16 @@ MEMBER_ROLES: Mapping[MemberRole, Role] = MappingProxyType({"reader": "user", "p
 
 
 class PrivateScope(msgspec.Struct, kw_only=True):
-    """A private scope. `members` is the number of its members by name. `path` is where it is served."""
+    """A private scope. `members` is the number of its members by name. `path` is where it is served.
+
+    In a list, `role` is that of the caller, if the caller is a member by name.
+    """
 
     scope: str
     path: str
     members: int
     created_at: str
+    role: MemberRole | UnsetType = UNSET
 
 
 class NewPrivateScope(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -140,17 +145,29 @@ class PrivateScopes:
         if not is_private(reader, scope):
             raise not_found("Scope")
 
-    def list(self, limit: int, offset: int, member: str | None = None) -> tuple[list[PrivateScope], int]:
-        """Return at most `limit` private scopes after `offset`, by name, and their number: all, or those of a user."""
-        where = "" if member is None else "where name in (select scope from scope_members where user_name = ?)"
-        values = () if member is None else (member,)
+    def list(
+        self, limit: int, offset: int, user: str = "", *, only_own: bool = False
+    ) -> tuple[list[PrivateScope], int]:
+        """Return at most `limit` private scopes after `offset`, by name, and their number.
+
+        With `only_own`, only those of a user.
+        """
+        role = "(select role from scope_members where scope = name and user_name = ?)"
+        where = f"where {role} is not null" if only_own else ""
+        own = (user,) if only_own else ()
         counted = "(select count(*) from scope_members where scope = name)"
-        sql = f"select name, created_at, {counted} from private_scopes {where} order by name limit ? offset ?"
-        rows = self._database.read(sql, (*values, limit, offset))
-        ((total,),) = self._database.read(f"select count(*) from private_scopes {where}", values)
+        sql = f"select name, created_at, {counted}, {role} from private_scopes {where} order by name limit ? offset ?"
+        rows = self._database.read(sql, (user, *own, limit, offset))
+        ((total,),) = self._database.read(f"select count(*) from private_scopes {where}", own)
         scopes = [
-            PrivateScope(scope=name, path=f"{SCOPES_PATH}/{name}", members=members, created_at=created_at)
-            for name, created_at, members in rows
+            PrivateScope(
+                scope=name,
+                path=f"{SCOPES_PATH}/{name}",
+                members=members,
+                created_at=created_at,
+                role=role or UNSET,
+            )
+            for name, created_at, members, role in rows
         ]
         return scopes, total
 

@@ -8,6 +8,7 @@ import { Live } from "./live.js";
 import { Keys, Publishers, Users } from "./people.js";
 import { Audit, Jobs } from "./records.js";
 import { Reviews } from "./reviews.js";
+import { Scopes } from "./scopes.js";
 import { isRegistry, needsSignIn, refreshStatus, service, useMay } from "../service.js";
 import { session } from "../session.js";
 import { Sources } from "./sources.js";
@@ -17,8 +18,8 @@ import { count, Text } from "../text.js";
 const LOOK_EVERY_MS = 400;
 const STATUS_EVERY_MS = 5000;
 
-const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", account: "Your account", keys: "API keys", users: "Users", publishers: "Publishers", audit: "Audit log" };
-const PAGES = { jobs: Jobs, reviews: Reviews, account: Account, keys: Keys, users: Users, publishers: Publishers, audit: Audit };
+const TABS = { "": "Overview", jobs: "Publish jobs", reviews: "Reviews", account: "Your account", keys: "API keys", users: "Users", publishers: "Publishers", scopes: "Private scopes", audit: "Audit log" };
+const PAGES = { jobs: Jobs, reviews: Reviews, account: Account, keys: Keys, users: Users, publishers: Publishers, scopes: Scopes, audit: Audit };
 
 /** Return which pages somebody may see. */
 function useTabs(isPublishing) {
@@ -27,7 +28,7 @@ function useTabs(isPublishing) {
   const isReader = useMay("user") && isHere && isPublishing;
   const isReviewer = useMay("manager") && isReader;
   const isUser = Boolean(session.use()?.isPerson) && isHere;
-  const shown = { "": true, jobs: isReader, reviews: isReviewer, account: isUser };
+  const shown = { "": true, jobs: isReader, reviews: isReviewer, account: isUser, scopes: isPublishing && (isUser || isAdmin) };
   return Object.keys(TABS).filter((tab) => shown[tab] ?? isAdmin);
 }
 

@@ -37,8 +37,8 @@ def list_private_scopes(
 ) -> Response[Ok[list[PrivateScope]]]:
     """List the private scopes that the caller is a member of by name; for administrators, all of them."""
     caller = principal_of(request.scope)
-    member = None if caller.role == "admin" else caller.user or ""
-    scopes, total = running.private_scopes.list(page.limit, page.offset, member)
+    only_own = caller.role != "admin"
+    scopes, total = running.private_scopes.list(page.limit, page.offset, caller.user or "", only_own=only_own)
     return paged(request, running, scopes, total, page)
 
 
