@@ -58,7 +58,8 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
             "SKILL_REGISTRY_AUTH_OIDC_GROUPS": "acme-team=manager@acme",
             "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": issuer.server.host,
         }
-        with Registry(tmp_path_factory.mktemp("registry"), env=people) as running:
+        failures = ("--limits-token-failures", "1000")  # each run makes a few
+        with Registry(tmp_path_factory.mktemp("registry"), *failures, env=people) as running:
             yield running
 
 
