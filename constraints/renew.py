@@ -16,7 +16,7 @@ PYPROJECT = FOLDER.parent / "pyproject.toml"
 FILES: dict[str, tuple[str, ...]] = {
     "core": ("local",),
     "languages": ("languages",),
-    "server": ("otel", "postgres", "s3"),
+    "server": ("milvus", "otel", "postgres", "s3"),
     "demo": ("demo",),
     "build": (),
     "test": ("test",),

@@ -15,6 +15,7 @@ from registry.runtime.event_loop import refuse_waiting
 from support.catalogs import SkillCatalog
 
 if TYPE_CHECKING:
+    from support.milvus_server import MilvusServer
     from support.postgres_server import PostgresServer
     from support.s3 import SeaweedFS
 
@@ -66,6 +67,15 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SeaweedFS]":
 
     with SeaweedFS(tmp_path_factory.mktemp("s3")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[MilvusServer]":
+    """A Milvus that is nobody's alone: each test uses a catalog of its own."""
+    from support.milvus_server import MilvusServer
+
+    with MilvusServer(tmp_path_factory.mktemp("milvus")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

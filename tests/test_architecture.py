@@ -31,7 +31,7 @@ LAYERS = (
     {"domain"},
     {"parsing", "config"},
     {"runtime", "outbound"},
-    {"database", "skill_folder", "auth", "transparency", "blobs", "events"},
+    {"database", "milvus", "skill_folder", "auth", "transparency", "blobs", "events"},
     {"findings"},
     {"packages"},
     {"inspection"},

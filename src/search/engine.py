@@ -15,7 +15,7 @@ from search.reports import EngineStatus, Reindexed
 from search.service import SearchService, Semantic
 from search.text import EMBEDDING_RECIPE
 from search.types import Documents, Filter
-from search.vectors.base import OpenVectors, VectorIndex
+from search.vectors.base import OpenVectors, VectorIndex, VectorsUnavailable
 
 _log = logging.getLogger("search")
 
@@ -71,6 +71,8 @@ class Engine:
             documents, self.index_sync, self._current_semantic, fallback_seconds, verified, lowered
         )
         self.indexer = self._make_indexer(self._target, embedding_rate) if self._target and indexing else None
+        if self.indexer is not None:
+            self.index_sync.on_caught_up = self.indexer.wake
 
     def _open_semantic(self, embedder: Embedder, space: str) -> Semantic:
         path = self._folder / f"{_file_name(space)}.faiss"
@@ -139,7 +141,7 @@ class Engine:
             return
         if not self._was_complete and self._documents.stale_count(target.space) > len(indexer.refused()):
             return
-        if not target.vectors.is_ready() and self._serving is not target:
+        if self._serving is not target and not self._can_serve(target):
             return
         self._serve(target)
         self._documents.drop_other_spaces([target.space])
@@ -148,6 +150,13 @@ class Engine:
             self._remove_other_snapshots(target)
             self._on_complete()
             self.index_sync.save()
+
+    def _can_serve(self, target: Semantic) -> bool:
+        try:
+            self.index_sync.check_vectors(target.vectors, self.index_sync.reached())
+            return target.vectors.is_ready()
+        except VectorsUnavailable:
+            return False  # it catches up, and then wakes the indexer
 
     def _serve(self, target: Semantic) -> None:
         if self._serving is not target:
@@ -260,8 +269,13 @@ class Engine:
         count = self._documents.count()  # first, so that a document that comes in between does not count as indexed
         pending = self._documents.stale_count(target.space) if target else 0
         drift = abs(len(self.index_sync.lexical.reader) - count)
+        problem = self.indexer.totals.last_error if self.indexer and pending else None
         if target:
-            drift += abs(len(target.vectors) - self._documents.vector_count(target.space))
+            stored = self._documents.vector_count(target.space)
+            try:
+                drift += abs(len(target.vectors) - stored)
+            except VectorsUnavailable as error:
+                drift, problem = drift + stored, str(error)
         return EngineStatus(
             indexed=max(0, count - pending),
             pending=pending,
@@ -270,7 +284,7 @@ class Engine:
             provider=target.embedder.provider if target else None,
             model=target.embedder.model if target else None,
             dim=target.embedder.dim if target else None,
-            last_error=self.indexer.totals.last_error if self.indexer and pending else None,
+            last_error=problem,
         )
 
     def wait_until_embedded(self, seconds: float, progress: Progress = lambda done, total: None) -> None:

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from search.copies.index import CopyIndex
@@ -14,11 +15,11 @@ from search.lexical.disk_segment import IndexWriteError
 from search.lexical.index import LexicalIndex
 from search.types import Documents
 from search.vectors.base import VectorIndex
+from search.vectors.vector_sync import VectorSync
 
 _log = logging.getLogger("search")
 
 _DOCUMENTS_PER_BATCH = 2000
-_VECTORS_PER_BATCH = 5000
 
 
 class IndexSync:
@@ -33,7 +34,8 @@ class IndexSync:
         self._folder = folder
         self._lock = threading.Lock()
         self._synced_revision = -1
-        self._vector_indexes: tuple[VectorIndex, ...] = ()
+        self._vector_syncs: tuple[VectorSync, ...] = ()
+        self.on_caught_up: Callable[[], None] = lambda: None
         self.lexical = self._open_lexical()
         self.examples = ExampleIndex(documents.documents_with_examples())
         self.copies = CopyIndex(*self.lexical.signatures())
@@ -53,8 +55,16 @@ class IndexSync:
     def set_vector_indexes(self, *indexes: VectorIndex) -> None:
         """Sync these vector indexes from now on, in place of the previous ones."""
         with self._lock:
-            self._vector_indexes = indexes
+            known = {sync.index: sync for sync in self._vector_syncs}
+            for index in known.keys() - set(indexes):
+                known[index].stop()
+            self._vector_syncs = tuple(
+                known.get(index) or VectorSync(self._documents, index, self._caught_up) for index in indexes
+            )
             self._synced_revision = -1
+
+    def _caught_up(self) -> None:
+        self.on_caught_up()
 
     def has_reached(self, revision: int) -> bool:
         """Return whether searches find every change up to `revision`."""
@@ -73,8 +83,8 @@ class IndexSync:
             if not self.has_reached(revision):  # else the previous holder of the lock has applied these changes
                 revision = self._documents.revision()
                 self._sync_lexical(self.lexical, revision)
-                for index in self._vector_indexes:
-                    self._sync_vectors(index, revision)
+                for vectors in self._vector_syncs:
+                    vectors.sync(revision)
                 self._synced_revision = revision
             return revision
 
@@ -83,7 +93,7 @@ class IndexSync:
         with contextlib.suppress(IndexWriteError):
             self.sync()
 
-    # Both stop at `revision`: under constant writes, a search would otherwise wait for every later change.
+    # It stops at `revision`: under constant writes, a search would otherwise wait for every later change.
     def _sync_lexical(self, lexical: LexicalIndex, revision: int) -> None:
         while lexical.reader.revision < revision and (
             changes := self._documents.document_changes(lexical.reader.revision, _DOCUMENTS_PER_BATCH)
@@ -93,11 +103,17 @@ class IndexSync:
             self.copies.apply(changes)
         signature.cache_clear()
 
-    def _sync_vectors(self, index: VectorIndex, revision: int) -> None:
-        while index.revision < revision and (
-            changes := self._documents.vector_changes(index.space, index.revision, _VECTORS_PER_BATCH)
-        ):
-            index.apply(changes, changes[-1].revision)
+    def check_vectors(self, index: VectorIndex, revision: int) -> None:
+        """Raise VectorsUnavailable if a vector index in another process has not reached a revision of the catalog."""
+        for vectors in self._vector_syncs:
+            if vectors.index is index and index.is_remote:
+                vectors.check(revision)
+
+    def follow_vectors(self) -> None:
+        """Bring the vector indexes in other processes up to date in the background: one of them has failed."""
+        for vectors in self._vector_syncs:
+            if vectors.index.is_remote:
+                vectors.follow()
 
     def rebuild_lexical(self) -> None:
         """Build a new keyword index. The old one serves searches until the new one replaces it."""
@@ -112,8 +128,8 @@ class IndexSync:
 
     def save(self) -> None:
         """Write the snapshots of the vector indexes."""
-        for index in self._vector_indexes:
-            index.save()
+        for vectors in self._vector_syncs:
+            vectors.index.save()
 
     def copy(self, folder: Path) -> int:
         """Copy the index files into an empty folder on the same disk, and return the revision of the copy.
@@ -130,6 +146,8 @@ class IndexSync:
 
     def close(self) -> None:
         """Write the snapshots and release the index files."""
+        for vectors in self._vector_syncs:
+            vectors.stop()
         with self._lock:
             self.save()
             self.lexical.close()

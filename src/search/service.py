@@ -164,11 +164,14 @@ class SearchService:
         embedded, depth = None, _depth(request, CANDIDATES)
         mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
         try:
+            if index is not None:
+                self._index_sync.check_vectors(index, revision)
             embedded = None if index is None else index.count_at(revision)
             if embedded == 0 and request.mode != "semantic":
                 mode, index = "keyword", None
             signals = self._signals(lexical_query, keyword_match, index, vectors, depth, revision)
         except VectorsUnavailable as error:
+            self._index_sync.follow_vectors()
             _fall_back_to_keywords(request.mode, error, warnings)
             mode, index, signals = "keyword", None, self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)

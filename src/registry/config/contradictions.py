@@ -24,6 +24,8 @@ def contradictions(settings: "Settings", origins: Mapping[str, str]) -> Iterator
     yield from _addresses(settings)
     if settings.search.vectors == "database" and settings.database_path is not None:
         yield "search.vectors = 'database' needs a PostgreSQL database: set database.url"
+    if settings.search.vectors == "milvus" and settings.search.milvus_uri is None:
+        yield "search.vectors = 'milvus' needs the address of Milvus: set search.milvus_uri"
     if settings.database.answer_seconds <= settings.database.statement_seconds:
         yield "database.answer_seconds must be greater than database.statement_seconds"
     names = [source.name for source in settings.sources]

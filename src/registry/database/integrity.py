@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-import sqlite_utils
-
 from registry.database.migrations import MIGRATIONS
+from registry.database.sqlite_library import sqlite_utils
 from registry.database.sqlite_schema import write_transaction
 from registry.db import DamagedTable, DatabaseUnusable
 

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import sqlite_utils
-
 from registry.database import file_claims
 from registry.database.digests import TableDigest, differences, table_digests
 from registry.database.disk_reserve import DiskReserve
 from registry.database.integrity import damaged_tables, is_damaged, recreate_table, refuse_damaged, reindex_table
 from registry.database.shared_commits import SharedCommits
+from registry.database.sqlite_library import sqlite_utils
 from registry.database.sqlite_schema import check_header, create, migrate, write_transaction
 from registry.db import (
     CommitHooks,

@@ -13,6 +13,8 @@ from registry.database.pg_vectors import PgVectors
 from registry.db import Database
 from registry.domain.source_entry import REGISTRY
 from registry.indexing.active_space import ActiveSpace
+from registry.milvus.connection import MilvusConnection
+from registry.milvus.vectors import MilvusVectors
 from search.engine import Engine
 from search.index_takeover import take_over
 from search.lexical.disk_segment import lexical_identity
@@ -43,6 +45,12 @@ def create_engine(
         hnsw_indexes = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - `engine` is assigned below
         is_ready = hnsw_indexes.is_ready
         options["open_vectors"] = lambda path, catalog, space, dim: PgVectors(database, space, dim, is_ready)
+    milvus = None
+    if settings.search.vectors == "milvus":
+        milvus = connected = MilvusConnection(settings.search)
+        options["open_vectors"] = lambda path, catalog, space, dim: MilvusVectors(
+            connected, catalog, space, dim, database.claim
+        )
     engine = Engine(
         documents,
         indexes,
@@ -61,6 +69,8 @@ def create_engine(
         if hnsw_indexes is not None:
             hnsw_indexes.stop()
         engine.close()
+        if milvus is not None:
+            milvus.close()
 
     return engine, close
 

@@ -6,16 +6,25 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from registry.config.types import Dimension, HttpUrl, Rate, Secret
+from registry.config.types import Dimension, HttpUrl, Rate, Seconds, Secret, ServerUrl
 
 
 class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The implementation of vector search, and learning from use."""
 
     vectors: Annotated[
-        Literal["memory", "database"],
-        Meta(description="where vector search runs: memory of each process, or a PostgreSQL database with pgvector"),
+        Literal["memory", "database", "milvus"],
+        Meta(description="where vector search runs: memory of each process, PostgreSQL with pgvector, or Milvus"),
     ] = "memory"
+    milvus_uri: Annotated[
+        ServerUrl | None,
+        Meta(description="URL of Milvus, http:// or https://, with its port (default: 19530, or 443)"),
+    ] = None
+    milvus_token: Annotated[Secret | None, Meta(description="token of Milvus: an API key, or USER:PASSWORD")] = None
+    milvus_database: Annotated[str, Meta(description="database in Milvus", max_length=255)] = "default"
+    milvus_seconds: Annotated[
+        Seconds, Meta(description="timeout of a call to Milvus; then keyword search answers with a warning")
+    ] = 2.0
     learning: Annotated[
         Literal["auto", "on", "off"],
         Meta(

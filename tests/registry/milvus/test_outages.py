@@ -1,0 +1,122 @@
+"""A Milvus that is away, slow or empty: searches fail at once, and nothing is lost."""
+
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from registry.database.file_claims import hold
+from registry.milvus.connection import MilvusConnection
+from registry.milvus.vectors import MilvusVectors
+from search.types import DocumentGone, VectorPut
+from search.vectors.base import VectorsUnavailable
+from search.vectors.vector_sync import VectorSync
+from support.milvus_server import MilvusServer
+from support.vectors import clustered_vectors
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.outside
+VECTORS = clustered_vectors(50)
+
+
+class Feed:
+    """A catalog of vectors."""
+
+    def __init__(self) -> None:
+        self.changes = [VectorPut(row + 1, row + 1, vector) for row, vector in enumerate(VECTORS)]
+
+    def revision(self) -> int:
+        return self.changes[-1].revision
+
+    def vector_changes(self, space: str, since: int, limit: int) -> list[VectorPut | DocumentGone]:
+        return [change for change in self.changes if change.revision > since][:limit]
+
+
+def index_of(connection: MilvusConnection, folder: Path) -> MilvusVectors:
+    return MilvusVectors(connection, str(folder), "space", 32, partial(hold, folder / "claims"), "FLAT")
+
+
+def best(index: MilvusVectors) -> list[int]:
+    return index.search(VECTORS[4:5], 1).keys.tolist()
+
+
+def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
+    server, feed = MilvusServer(tmp_path), Feed()
+    connection = server.connection(1.0)
+    index = index_of(connection, tmp_path)
+    caught_up: list[int] = []
+    sync = VectorSync(feed, index, lambda: caught_up.append(1))
+    sync.sync(50)
+    with pytest.raises(VectorsUnavailable, match="50 changes behind"):
+        sync.check(50)
+    with server:
+        wait_until(lambda: caught_up)
+        sync.check(50)
+        assert best(index) == [5]
+        server.pause()
+        started = time.monotonic()
+        with pytest.raises(VectorsUnavailable, match="failed"):
+            best(index)
+        assert time.monotonic() - started < 10
+        server.resume()
+        wait_until(lambda: _answers(index))
+        server.kill()
+        with pytest.raises(VectorsUnavailable):
+            best(index)
+        server.start()
+        wait_until(lambda: _answers(index))
+        assert (best(index), len(index)) == ([5], 50)
+    sync.stop()
+    connection.close()
+
+
+def _answers(index: MilvusVectors) -> bool:
+    try:
+        return bool(best(index))
+    except VectorsUnavailable:
+        return False
+
+
+def test_a_write_that_was_interrupted_is_applied_again(milvus: MilvusServer, tmp_path: Path) -> None:
+    connection, feed = milvus.connection(), Feed()
+    index = index_of(connection, tmp_path)
+    index.apply(feed.changes[:30], 30)
+    index._write_rows(index.alias, feed.changes[30:40])  # its process was killed before it wrote the revision
+    again = index_of(connection, tmp_path)
+    assert again.revision == 30
+    VectorSync(feed, again, lambda: None).sync(50)
+    assert (len(again), again.revision) == (50, 50)
+    connection.close()
+
+
+def test_of_two_processes_one_writes_and_both_find(milvus: MilvusServer, tmp_path: Path) -> None:
+    first, second, feed = milvus.connection(), milvus.connection(), Feed()
+    one, other = index_of(first, tmp_path), index_of(second, tmp_path)
+    one.apply(feed.changes, 50)
+    other.apply([VectorPut(50, 5, VECTORS[9])], 50)  # not written, since the collection is at 50
+    assert (best(one), best(other)) == ([5], [5])
+    with hold(tmp_path / "claims", f"milvus {one.alias}"), pytest.raises(VectorsUnavailable, match="another process"):
+        one.apply([DocumentGone(51, 5)], 51)
+    for connection in (first, second):
+        connection.close()
+
+
+def test_lost_vectors_are_copied_again(milvus: MilvusServer, tmp_path: Path) -> None:
+    connection, feed = milvus.connection(), Feed()
+    index = index_of(connection, tmp_path)
+    sync = VectorSync(feed, index, lambda: None)
+    sync.sync(50)
+    name = connection.call("describe_alias", index.alias)["collection_name"]
+    connection.call("drop_alias", index.alias)
+    connection.call("drop_collection", name)
+    with pytest.raises(VectorsUnavailable, match="lost"):
+        best(index)
+    sync.follow()
+    wait_until(lambda: _answers(index) and len(index) == 50)
+    index.rebuild(partial(feed.vector_changes, "space"))
+    assert (best(index), len(index), index.revision) == ([5], 50, 50)
+    assert np.isnan(index.cosines(VECTORS[:1], np.array([999]))).all()
+    sync.stop()
+    connection.close()
