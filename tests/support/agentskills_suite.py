@@ -14,7 +14,7 @@ from agentskills_testing import ProviderConformanceSuite
 
 class TestTree(ProviderConformanceSuite):
     @pytest_asyncio.fixture
-    async def provider(self) -> AsyncIterator[SkillProvider]:
+    async def provider(self) -> AsyncIterator[SkillProvider]:  # type: ignore[override]
         token = os.environ["TREE_TOKEN"]
         async with HTTPStaticFileSkillProvider(
             os.environ["TREE_URL"],

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,9 +69,10 @@ class SkillCatalog:
         self.catalog = Catalog(self.database, clock)
         self.documents = CatalogDocuments(self.database)
 
-    def put(self, skill_id: str, description: str = "", body: str = "", **fields: object) -> Skill:
+    def put(self, skill_id: str, description: str = "", body: str = "", **fields: Any) -> Skill:
         """Create or replace a skill."""
-        skill = Skill(**{"id": skill_id, "name": skill_id, "description": description, "version": "1.0.0", **fields})
+        required = {"id": skill_id, "name": skill_id, "description": description, "version": "1.0.0"}
+        skill = Skill(**{**required, **fields})
         with self.database.write() as transaction:
             return self.catalog.save(transaction, skill, body, FolderState(f"folders/{skill_id}", "seen"))
 

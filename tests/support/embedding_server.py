@@ -105,7 +105,8 @@ class EmbeddingServer:
 def vector(text: str, dimension: int) -> NDArray[np.float32]:
     """Return the sum of one pseudo-random vector a word."""
     words = re.findall(r"\w+", text.lower()) or [text]
-    return np.sum([_word_vector(word, dimension) for word in words], axis=0, dtype=np.float32)
+    total: NDArray[np.float32] = np.sum([_word_vector(word, dimension) for word in words], axis=0, dtype=np.float32)
+    return total
 
 
 def _word_vector(word: str, dimension: int) -> NDArray[np.float32]:

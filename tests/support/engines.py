@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from registry.database.sqlite import SqliteDatabase
 from search.engine import Engine
@@ -23,6 +24,6 @@ def engine_over(skills: Iterable[tuple[str, str, str]], folder: Path) -> Iterato
     engine.close()
 
 
-def page(engine: Engine, query: str, **options: object) -> list[Hit]:
+def page(engine: Engine, query: str, **options: Any) -> list[Hit]:
     """Return the first page of hits."""
     return engine.search.search(SearchRequest(query, **options)).hits

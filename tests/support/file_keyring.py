@@ -9,10 +9,10 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
 
-class Keyring(KeyringBackend):
+class Keyring(KeyringBackend):  # type: ignore[misc]  # an extra, which mypy does not follow
     """The environment names the file, and how the keyring behaves: as it should unless it says otherwise."""
 
-    priority = 5  # type: ignore[assignment]
+    priority = 5
 
     def get_password(self, service: str, username: str) -> str | None:
         return self._secrets().get(f"{service} {username}")

@@ -112,7 +112,7 @@ _ROUTES: tuple[tuple[str, Any], ...] = (
 
 def honest(route: str) -> Any:
     """Return the answer of a registry that works, for a method and a path."""
-    data = next((data for pattern, data in _ROUTES if re.fullmatch(pattern, route)), {})
+    data: Any = next((data for pattern, data in _ROUTES if re.fullmatch(pattern, route)), {})
     answer = {"success": True, "data": data}
     return answer | {"pagination": {"total": 1}} if isinstance(data, list) else answer
 

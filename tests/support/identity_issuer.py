@@ -81,7 +81,7 @@ class IdentityIssuer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.server.__exit__(*error)  # type: ignore[arg-type]
+        self.server.__exit__(*error)
 
 
 def _encoded(value: Mapping[str, Any]) -> str:

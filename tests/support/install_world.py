@@ -56,7 +56,8 @@ class World(NamedTuple):
 
     def upgraded(self, skill_id: str, **body: Any) -> dict[str, Any]:
         """Return the row of one skill."""
-        (row,) = self.upgrade(skill_id=skill_id, **body)["results"]
+        rows: list[dict[str, Any]] = self.upgrade(skill_id=skill_id, **body)["results"]
+        (row,) = rows
         return row
 
     def subdir(self, name: str, **ref: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from support.processes import Process
+
 _CALLS = (
     "write,pwrite64,writev,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,rmdir,"
     "ftruncate,sendto"
@@ -35,7 +37,7 @@ class Steps:
         pause: How many milliseconds the process rests after each step.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", kill_at: int | None = None, pause: float = 3) -> None:
+    def __init__(self, process: Process, kill_at: int | None = None, pause: float = 3) -> None:
         self._process = process
         self._kill_at = kill_at
         self._pause = pause

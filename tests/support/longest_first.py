@@ -6,7 +6,7 @@ names, so that a file keeps its entry when it moves. `make test ARGS=--store-dur
 
 import json
 import os
-from collections import Counter
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class _Durations:
     """Adds up how long each file takes, and writes the table at the end; workers tell their controller."""
 
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[Path(report.fspath).name] += report.duration

@@ -36,7 +36,8 @@ class Host:
         return asyncio.run(connected())
 
     def call(self, tool: str, mode: str = "auto", **arguments: Any) -> mcp_types.CallToolResult:
-        return self.run(mode, lambda client: client.call_tool(tool, arguments))
+        result: mcp_types.CallToolResult = self.run(mode, lambda client: client.call_tool(tool, arguments))
+        return result
 
     def text(self, tool: str, **arguments: Any) -> str:
         result = self.call(tool, **arguments)

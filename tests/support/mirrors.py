@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from support.ports import free_port
 from support.publishing import Registry, skill_package
@@ -15,7 +16,7 @@ class Upstream(Registry):
         self.address = f"http://127.0.0.1:{port}"
         super().__init__(folder, "--port", str(port))
 
-    def release(self, name: str, version: str = "1.0.0", **files: bytes) -> str:
+    def release(self, name: str, version: str = "1.0.0", **files: Any) -> str:
         """Publish a version of `acme/<name>`, with more files than SKILL.md, and return its checksum."""
         job = self.finished(self.publish(skill_package(name, version, **files)))
         assert job["status"] == "accepted", job

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -191,7 +192,7 @@ class Publisher:
             if not (job := self._submit(version, package, headers)) or not self._accepted(job) or number % 3:
                 continue
             path = f"/api/v1/registry/skills/{self._callers.scope}/{self._name}/{version}/yank"
-            self.ledger.ask(version, "yanked", lambda path=path: self._callers.send("POST", path))
+            self.ledger.ask(version, "yanked", partial(self._callers.send, "POST", path))
 
     def _submit(self, version: str, package: bytes, headers: dict[str, str]) -> str | None:
         def send() -> Answer:
@@ -281,7 +282,7 @@ class MixedLoad:
     @contextmanager
     def calling(self) -> Iterator[None]:
         """Call during the block. Raises AssertionError where a caller was told what cannot be."""
-        everybody = [*self._writers, *self._publishers, *self._readers]
+        everybody: list[Writer | Publisher | Reader] = [*self._writers, *self._publishers, *self._readers]
         with ThreadPoolExecutor(len(everybody)) as pool:
             running = [pool.submit(one.run) for one in everybody]
             try:

@@ -2,9 +2,10 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request
 
 from support.servers import RunningServer, write_skill
 from support.waiting import PATIENCE_SECONDS
@@ -110,7 +111,7 @@ class Watched:
         page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("dialog", self._dismiss)
-        page.on("request", lambda request: self._is_ours(request.url, url) or self.problems.append(request.url))
+        page.on("request", partial(self._note_request, url))
         page.goto(path)
         return page
 
@@ -118,8 +119,9 @@ class Watched:
         self.problems.append(dialog.message)
         dialog.dismiss()
 
-    def _is_ours(self, url: str, server: str) -> bool:
-        return url.startswith((f"{server}/", f"blob:{server}/", "data:image/"))
+    def _note_request(self, server: str, request: Request) -> None:
+        if not request.url.startswith((f"{server}/", f"blob:{server}/", "data:image/")):
+            self.problems.append(request.url)
 
     def close(self) -> None:
         for context in self._contexts:

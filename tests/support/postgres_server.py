@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import LiteralString, Self
+from typing import Any, LiteralString, Self
 
 import psycopg
 
@@ -64,7 +64,7 @@ class PostgresServer:
         """The folder of the server's files."""
         return self._folder / "data"
 
-    def _run_as(self) -> dict[str, int | list[int]]:
+    def _run_as(self) -> dict[str, Any]:
         user = self._user
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
 
@@ -112,7 +112,7 @@ class PostgresServer:
 
     def is_running(self) -> bool:
         """Return whether the server runs: it ends itself where it cannot write its log."""
-        status = [self._programs / "pg_ctl", "-D", self.data, "status"]
+        status: list[str | Path] = [self._programs / "pg_ctl", "-D", self.data, "status"]
         return subprocess.run(status, capture_output=True, check=False, **self._run_as()).returncode == 0
 
     def cut_connections(self) -> None:

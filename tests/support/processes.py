@@ -138,8 +138,8 @@ def start(
         streams = (null.fileno() if stdin is None else stdin, stdout, stderr)
         if _FORKS and not changed:
             return _spawner.start(command, cwd or Path.cwd(), env, streams)
-        given = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
-        return subprocess.Popen([sys.executable, *command], env=dict(env), cwd=cwd, **given)
+        words = [sys.executable, *command]
+        return subprocess.Popen(words, env=dict(env), cwd=cwd, stdin=streams[0], stdout=stdout, stderr=stderr)
 
 
 class Finished:

@@ -22,7 +22,7 @@ from support.zips import plain_zip
 SECRET = "5f0c6e1b9d3a4728" * 4
 
 
-def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", needs: str = "", **files: bytes) -> bytes:
+def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", needs: str = "", **files: Any) -> bytes:
     """Return a package as an author would make it. `needs` are its dependencies."""
     metadata = f"metadata:\n  dependencies: {json.dumps(needs)}\n" if needs else ""
     fields = f"name: {name}\ndescription: Does {name} things with great care.\nversion: {version}\n{metadata}"

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -39,6 +40,10 @@ class Version(NamedTuple):
     skill_id: str
     version: str
     checksum: str
+
+
+def _has_files(folder: Path, names: set[str]) -> bool:
+    return {path.name for path in folder.iterdir()} == names
 
 
 class RegistryStores:
@@ -242,7 +247,7 @@ class RegistryStores:
         spooled = "select distinct job_id from spooled_packages"
         self.servers[0].wait_for(lambda: {row[0] for row in self.read(spooled)} == rows)
         for server in self.servers:
-            server.wait_for(lambda one=server: {path.name for path in (one.data_dir / "publish").iterdir()} == files)
+            server.wait_for(partial(_has_files, server.data_dir / "publish", files))
             assert not list(server.data_dir.rglob(".skill-registry-*"))
             assert not [path for path in server.blobs.rglob(".skill-registry-*") if path.is_file()]
         if self._bucket:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -130,6 +131,14 @@ def _sent(method: str, path: str, body: Any, query: Mapping[str, str] | None = N
     return Sent(method, target, {"Content-Type": b"application/json"}, json.dumps(body, ensure_ascii=False).encode())
 
 
+def _within(around: Mapping[str, Any], key: str, make: Callable[[str], Any], text: str) -> dict[str, Any]:
+    return {**around, key: make(text)}
+
+
+def _listed(make: Callable[[str], Any], text: str) -> list[Any]:
+    return [make(text)]
+
+
 def _leaves(
     schema: Mapping[str, Any], name: str, schemas: Mapping[str, Any], depth: int
 ) -> Iterator[tuple[str, int | None, Callable[[str], Any]]]:
@@ -144,14 +153,14 @@ def _leaves(
     for key, value in schema.get("properties", {}).items():
         around = _sample(schema, "", schemas)
         for inner, limit, make in _leaves(value, f"{name}.{key}".lstrip("."), schemas, depth + 1):
-            yield inner, limit, lambda text, key=key, make=make, around=around: {**around, key: make(text)}
+            yield inner, limit, partial(_within, around, key, make)
     kinds = schema.get("type", ())
     if kinds == "string" or "string" in kinds:
         yield name, schema.get("maxLength"), lambda text: text
     if kinds == "array" or "array" in kinds:
         yield f"{name}[] many", None, lambda text: [text[at : at + 3] for at in range(0, len(text), 3)]
         for inner, limit, make in _leaves(schema.get("items", {}), f"{name}[]", schemas, depth + 1):
-            yield inner, limit, lambda text, make=make: [make(text)]
+            yield inner, limit, partial(_listed, make)
     if isinstance(schema.get("additionalProperties"), Mapping):
         yield f"{name}{{}} keys", None, lambda text: {text: "a"}
 

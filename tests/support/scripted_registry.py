@@ -109,5 +109,5 @@ class _Answers(dict[str, Answer]):
         return super().get(path) or self._owner.answer(path)
 
 
-def _data(data: Any, **headers: str) -> Answer:
+def _data(data: Any, **headers: Any) -> Answer:
     return reply(json.dumps({"success": True, "data": data}).encode(), **headers)

@@ -93,7 +93,8 @@ class RunningServer:
 
     def _announced(self) -> str | None:
         try:
-            return json.loads(self._lock.read_text())["url"]
+            url: str | None = json.loads(self._lock.read_text())["url"]
+            return url
         except (OSError, ValueError):
             return None
 
@@ -145,7 +146,7 @@ class RunningServer:
     def is_embedded(self, least: int = 1) -> bool:
         """Return whether all skills, at least this many, have vectors."""
         status = self.status()
-        return status["skills"] >= least and status["pending"] == 0
+        return bool(status["skills"] >= least and status["pending"] == 0)
 
     def wait_for(self, condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until `condition()` holds."""

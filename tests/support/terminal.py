@@ -24,8 +24,14 @@ def on_terminal(
     try:
         ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         variables = {"TERM": "xterm", **environment}
-        streams = {"stdin": subprocess.DEVNULL, "stdout": writer} | ({"stderr": writer} if errors else {})
-        process = subprocess.Popen(command, cwd=folder, env=variables, **streams)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=writer if errors else None,
+        )
         os.close(writer)
         screen = b"".join(iter(lambda: _read(reader), b""))
     finally:

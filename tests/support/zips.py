@@ -63,7 +63,7 @@ def raw_zip(*items: Item, before: bytes = b"", gap: bytes = b"", after: bytes = 
                                there["packed"], there["size"], len(item.name), len(item.extra), len(item.comment), 0, 0,
                                item.mode << 16 | item.attributes, there.get("start", start))  # fmt: skip
         central += item.name + item.extra + item.comment
-    comment = bytes(end.get("comment", b""))  # type: ignore[arg-type]
+    comment = bytes(end.get("comment", b""))
     count, length = end.get("count", len(items)), end.get("length", len(central))
     record = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, length, end.get("start", len(out) + len(gap)),
                          len(comment))  # fmt: skip
