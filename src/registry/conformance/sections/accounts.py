@@ -44,7 +44,7 @@ def _made(service: Service) -> None:
         answer.header("Cache-Control", "no-store")
         listed = service.ask("GET", _TOKENS, role=None, headers=ann.headers)
         tokens, _ = listed.page()
-        listed.expect([one.get("id") for one in tokens] == [made["id"]], f"only the token {made['id']}", tokens)
+        listed.expect([token.get("id") for token in tokens] == [made["id"]], f"only the token {made['id']}", tokens)
         listed.fields(tokens[0], OWN_TOKEN, "data[]")
         listed.expect(made["token"] not in listed.response.text, "no text of a token", listed.response.text)
 

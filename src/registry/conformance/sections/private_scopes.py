@@ -56,10 +56,11 @@ def _unseen(service: Service) -> None:
                 there, not_there = (
                     service.ask("GET", f"{below}{path}", role=None, headers=who) for below in (scope.path, absent)
                 )
-                seen = [(one.status, one.response.content) for one in (there, not_there)]
+                seen = [(answer.status, answer.response.content) for answer in (there, not_there)]
                 there.expect(seen[0] == seen[1], "the answer of a scope that is not there", there.response.text)
                 there.error(404, "NOT_FOUND")
-        names = [one["scope"] for one in service.ask("GET", _PATH, role=None, headers=service.exactly("user")).items()]
+        listed = service.ask("GET", _PATH, role=None, headers=service.exactly("user")).items()
+        names = [private["scope"] for private in listed]
         expect(scope.path.rpartition("/")[2] not in names, "no such scope in the list of others", names)
 
 
@@ -79,7 +80,7 @@ def _owner(service: Service) -> None:
     with _scope(service) as scope:
         listed = service.ask("GET", scope.members.rstrip("/"), role=None, headers=scope.owner)
         members, _ = listed.page()
-        roles = {listed.fields(one, MEMBER, "data[]")["user"]: one["role"] for one in members}
+        roles = {listed.fields(member, MEMBER, "data[]")["user"]: member["role"] for member in members}
         listed.expect(sorted(roles.values()) == ["owner", "reader"], "an owner and a reader", roles)
         owner = next(name for name, role in roles.items() if role == "owner")
         service.ask("DELETE", scope.members + owner, role=None, headers=scope.owner).error(409, "CONFLICT")

@@ -63,7 +63,7 @@ def _registered(service: Service) -> None:
         try:
             answer.expect(made["claims"], "claims that a token must have", made)
             listed = service.ask("GET", f"{_PUBLISHERS}?limit=100", role="admin").items()
-            answer.expect(made["id"] in [one["id"] for one in listed], "the publisher in the list", listed)
+            answer.expect(made["id"] in [publisher["id"] for publisher in listed], "the publisher in the list", listed)
         finally:
             if service.ask("DELETE", path, role="admin").status != 200:
                 service.leftovers.append(f"the publisher {made['id']}")
@@ -92,7 +92,7 @@ def _trusted_only(service: Service) -> None:
         answer = service.ask("PUT", f"{_SCOPES}/{scope}", role="admin", json={"trusted_only": only})
         changed = service.offers(answer, _WHAT).object({"scope": "text", "trusted_only": "boolean"})
         answer.expect(changed == {"scope": scope, "trusted_only": only}, f"trusted_only {only}", changed)
-        listed = [one["scope"] for one in service.ask("GET", _SCOPES, role="admin").items()]
+        listed = [trusted["scope"] for trusted in service.ask("GET", _SCOPES, role="admin").items()]
         answer.expect((scope in listed) is only, f"the scope {'in' if only else 'not in'} the list", listed)
 
 
