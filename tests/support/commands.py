@@ -38,6 +38,13 @@ class Done:
             assert word in self.error
 
 
+def add_user(data_dir: Path) -> None:
+    """Add the user acme/ann to a registry: a manager, with the password `correct horse`."""
+    command = ("users", "add", "acme/ann", "--role", "manager", "--password-stdin", "--data-dir", str(data_dir))
+    added = Done(data_dir, *command, stdin="correct horse\n")
+    assert added.code == 0, added.error
+
+
 def command_named(name: str) -> click.Command:
     """Return the command of a full name, such as `admin keys`."""
     command: click.Command | None = main

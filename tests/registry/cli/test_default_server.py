@@ -8,7 +8,7 @@ import pytest
 from registry.cli.credentials import Login, Logins, configured_key, default_server, find_credential
 from registry.config.groups import ClientSettings
 from registry.config.settings import Settings, load_settings
-from support.commands import Done
+from support.commands import Done, add_user
 from support.publishing import SECRET, Registry
 from support.servers import RunningServer, write_skill
 from support.web_server import WebServer
@@ -20,8 +20,7 @@ NEED_A_SERVER = (("yank", "a/b@1.0.0"), ("unyank", "a/b@1.0.0"), ("login", "--pa
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with Registry(tmp_path_factory.mktemp("registry"), "--auth-issuer", "closed") as running:
-        added = ("users", "add", "acme/ann", "--role", "manager", "--password-stdin")
-        Done(running.data_dir, *added, "--data-dir", str(running.data_dir), stdin="correct horse\n")
+        add_user(running.data_dir)
         yield running
 
 

@@ -13,19 +13,15 @@ from registry.cli.backend import CommandFailed
 from registry.cli.credentials import Login, Logins, find_credential, server_name
 from registry.config.groups import ClientSettings
 from registry.config.settings import load_settings
-from support.commands import Done
+from support.commands import Done, add_user
 from support.publishing import Registry
 from support.servers import write_skill
-
-USER = ("users", "add", "acme/ann", "--role", "manager", "--password-stdin")
 
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    folder = tmp_path_factory.mktemp("registry")
-    with Registry(folder, "--auth-issuer", "closed") as running:
-        added = Done(folder, *USER, "--data-dir", str(running.data_dir), stdin="correct horse\n")
-        assert added.code == 0, added.error
+    with Registry(tmp_path_factory.mktemp("registry"), "--auth-issuer", "closed") as running:
+        add_user(running.data_dir)
         yield running
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from support.commands import Done
+from support.commands import Done, add_user
 from support.publishing import Registry
 
-USER = ("users", "add", "acme/ann", "--role", "manager", "--password-stdin")
 NONE = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 FILE = {"SKILL_REGISTRY_CLIENT_LOGIN_STORE": "file"}
 ONLY_KEYRING = {"SKILL_REGISTRY_CLIENT_LOGIN_STORE": "keyring"}
@@ -25,10 +24,8 @@ MOODS = {
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    folder = tmp_path_factory.mktemp("registry")
-    with Registry(folder, "--auth-issuer", "closed") as running:
-        added = Done(folder, *USER, "--data-dir", str(running.data_dir), stdin="correct horse\n")
-        assert added.code == 0, added.error
+    with Registry(tmp_path_factory.mktemp("registry"), "--auth-issuer", "closed") as running:
+        add_user(running.data_dir)
         yield running
 
 

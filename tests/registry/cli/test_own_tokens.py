@@ -5,17 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Done
+from support.commands import Done, add_user
 from support.publishing import Registry
-
-USER = ("users", "add", "acme/ann", "--role", "manager", "--password-stdin")
 
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    folder = tmp_path_factory.mktemp("registry")
-    with Registry(folder) as running:
-        Done(folder, *USER, "--data-dir", str(running.data_dir), stdin="correct horse\n")
+    with Registry(tmp_path_factory.mktemp("registry")) as running:
+        add_user(running.data_dir)
         yield running
 
 
