@@ -119,6 +119,26 @@ class Match(NamedTuple):
         """Return a match without documents."""
         return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
+    @classmethod
+    def joined(cls, matches: Sequence["Match"]) -> "Match":
+        """Return the documents of at least one match, one match after the other."""
+        keys, scores = [match.keys for match in matches], [match.scores for match in matches]
+        return cls(np.concatenate(keys), np.concatenate(scores))
+
+    def only(self, allowed: Keys) -> "Match":
+        """Return the documents whose keys are among `allowed`, in order."""
+        passed = among(self.keys, allowed)
+        return Match(self.keys[passed], self.scores[passed])
+
+    def first(self, limit: int) -> "Match":
+        """Return the first `limit` documents."""
+        return Match(self.keys[:limit], self.scores[:limit])
+
+    def best(self, limit: int) -> "Match":
+        """Return the `limit` documents with the highest scores, best first."""
+        order = np.argsort(-self.scores, kind="stable")[:limit]
+        return Match(self.keys[order], self.scores[order])
+
 
 class Filter(NamedTuple):
     """A filter by labels: a document passes with at least one label of every group and no excluded label."""

@@ -102,16 +102,16 @@ class PgVectors:
         restricts the hits to these keys. Raises VectorsUnavailable.
         """
         if allowed is None:
-            return _joined(self._nearest(vectors, limit))
+            return Match.joined(self._nearest(vectors, limit))
         if not len(allowed):
             return Match.empty()
         needed = min(limit, len(allowed))
         requested = int(_OVERFETCH * needed * max(self._approximate_count() / len(allowed), 1.0)) + 1
         if len(allowed) > _COMPARISONS_PER_HIT * requested:
-            matches = [_only(allowed, match, limit) for match in self._nearest(vectors, requested)]
+            matches = [match.only(allowed).first(limit) for match in self._nearest(vectors, requested)]
             if all(len(match.keys) >= needed for match in matches):
-                return _joined(matches)
-        return _joined(self._exhaustive(vectors, limit, allowed))
+                return Match.joined(matches)
+        return Match.joined(self._exhaustive(vectors, limit, allowed))
 
     def _nearest(self, vectors: Matrix, limit: int) -> list[Match]:
         """Return the nearest documents to each vector, through the index if there is one.
@@ -195,13 +195,3 @@ def _by_position(rows: Iterable[Row], count: int) -> list[Match]:
         Match(np.array([key for _, key in ranked], np.int64), np.array([-score for score, _ in ranked], np.float32))
         for ranked in map(sorted, hits)
     ]
-
-
-def _only(allowed: Keys, match: Match, limit: int) -> Match:
-    positions = np.flatnonzero(np.isin(match.keys, allowed))[:limit]
-    return Match(match.keys[positions], match.scores[positions])
-
-
-def _joined(matches: Sequence[Match]) -> Match:
-    keys, scores = [match.keys for match in matches], [match.scores for match in matches]
-    return Match(np.concatenate(keys), np.concatenate(scores))

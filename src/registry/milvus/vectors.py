@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embeddings.base import Matrix
 from registry.milvus.connection import MilvusConnection
 from search.fusion import MINILM, NullDistribution, null_distribution
-from search.types import DocumentGone, Keys, Match, VectorPut, among
+from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.base import VectorsUnavailable
 
 _log = logging.getLogger("registry.milvus")
@@ -192,19 +192,19 @@ class MilvusVectors:
         restricts the hits to these keys. Raises VectorsUnavailable.
         """
         if allowed is None:
-            return _joined(self._nearest(vectors, limit), limit)
+            return Match.joined([match.first(limit) for match in self._nearest(vectors, limit)])
         needed = min(limit, len(allowed))
         if len(allowed) > _MAX_KEYS:
             requested = int(1.5 * limit * max(self._counted[1] / len(allowed), 1.0)) + 1
-            matches = [_only(allowed, match) for match in self._nearest(vectors, requested)]
+            matches = [match.only(allowed).first(limit) for match in self._nearest(vectors, requested)]
             if all(len(match.keys) >= needed for match in matches):
-                return _joined(matches, limit)
+                return Match.joined(matches)
         found: list[list[Match]] = [[Match.empty()] for _ in vectors]
         for start in range(0, len(allowed), _MAX_KEYS):
             keys = allowed[start : start + _MAX_KEYS]
             for matches_of, match in zip(found, self._nearest(vectors, needed, _among(keys)), strict=True):
                 matches_of.append(match)
-        return _joined([_best(matches_of) for matches_of in found], limit)
+        return Match.joined([Match.joined(matches_of).best(limit) for matches_of in found])
 
     def _nearest(self, vectors: Matrix, limit: int, expression: str = "") -> list[Match]:
         options: dict[str, Any] = {
@@ -256,19 +256,3 @@ def _match(hits: Sequence[dict[str, Any]]) -> Match:
     found = [hit for hit in hits if hit["key"] != _MARK]
     keys, scores = [hit["key"] for hit in found], [hit["distance"] for hit in found]
     return Match(np.array(keys, np.int64), np.array(scores, np.float32))
-
-
-def _only(allowed: Keys, match: Match) -> Match:
-    passed = among(match.keys, allowed)
-    return Match(match.keys[passed], match.scores[passed])
-
-
-def _best(matches: Sequence[Match]) -> Match:
-    keys, scores = np.concatenate([each.keys for each in matches]), np.concatenate([each.scores for each in matches])
-    order = np.argsort(-scores, kind="stable")
-    return Match(keys[order], scores[order])
-
-
-def _joined(matches: Sequence[Match], limit: int) -> Match:
-    keys, scores = [match.keys[:limit] for match in matches], [match.scores[:limit] for match in matches]
-    return Match(np.concatenate(keys), np.concatenate(scores))
