@@ -12,7 +12,10 @@ from search.backoff import Backoff
 from search.vectors.base import VectorsUnavailable
 
 _LONGEST_PAUSE = 10.0
-_NOT_FOUND, _NOT_LOADED = 100, 101
+_NOT_FOUND = {100, 1600}
+"""The codes of a missing collection and a missing alias. Milvus Lite has one for both."""
+
+_NOT_LOADED = 101
 _PORTS = {"http": 19530, "https": 443}
 
 
@@ -70,7 +73,7 @@ class MilvusConnection:
         try:
             result = self._run(method, args, options | {"timeout": seconds or self._seconds})
         except Exception as error:  # of the library, of gRPC, and what it does not catch
-            if getattr(error, "code", None) == _NOT_FOUND:
+            if getattr(error, "code", None) in _NOT_FOUND:
                 return None
             self.close()  # the library may have closed it, after which it never works again
             self._backoff.failed(f"Milvus at {self._uri} failed ({_reason(error)})")

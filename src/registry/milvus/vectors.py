@@ -1,17 +1,15 @@
 """Searches the vectors of one space in Milvus."""
 
-import hashlib
 import logging
-import secrets
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings.base import Matrix
+from embeddings.base import Matrix, Vector
+from registry.milvus.collections import Claim, alias_of, new_collection_name
 from registry.milvus.connection import MilvusConnection
 from search.fusion import MINILM, NullDistribution, null_distribution
 from search.types import DocumentGone, Keys, Match, VectorPut
@@ -55,11 +53,11 @@ class MilvusVectors:
         catalog_id: str,
         space: str,
         dim: int,
-        claim: Callable[[str], AbstractContextManager[bool]],
+        claim: Claim,
         index_type: str = "AUTOINDEX",
     ) -> None:
         self.space = space
-        self.alias = f"skills_{_digest(catalog_id)}_{_digest(space)}"
+        self.alias = alias_of(catalog_id, space)
         self._milvus = milvus
         self._dim = dim
         self._claim = claim
@@ -145,7 +143,7 @@ class MilvusVectors:
 
     def _create_collection(self) -> str:
         """Create an empty collection with its index, and return its name."""
-        library, name = self._milvus.library, f"{self.alias}_{secrets.token_hex(4)}"
+        library, name = self._milvus.library, new_collection_name(self.alias)
         schema = library.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("key", library.DataType.INT64, is_primary=True)
         schema.add_field("revision", library.DataType.INT64)
@@ -223,12 +221,25 @@ class MilvusVectors:
         """
         cosines: dict[int, float] = {}
         for start in range(0, len(keys), _MAX_KEYS):
-            ids = keys[start : start + _MAX_KEYS].tolist()
-            rows = self._answer("query", filter=_among(ids), output_fields=["key", "vector"])
-            if rows:
-                best = (np.array([row["vector"] for row in rows], np.float32) @ vectors.T).max(axis=1)
-                cosines.update(zip([row["key"] for row in rows], best.tolist(), strict=True))
+            if stored := self.stored(keys[start : start + _MAX_KEYS].tolist()):
+                best = (np.array(list(stored.values())) @ vectors.T).max(axis=1)
+                cosines.update(zip(stored, best.tolist(), strict=True))
         return np.fromiter((cosines.get(key, np.nan) for key in keys.tolist()), np.float32, len(keys))
+
+    def stored(self, keys: Sequence[int]) -> dict[int, Vector]:
+        """Return the stored vectors of these keys, at most 5,000. Raises VectorsUnavailable."""
+        rows = self._answer("query", filter=_among(keys), output_fields=["key", "vector"])
+        return {row["key"]: np.array(row["vector"], np.float32) for row in rows}
+
+    def revisions(self, after: int, until: int | None = None) -> dict[int, int]:
+        """Return the revisions of the vectors by key, above `after` and up to `until`: at most 16,384.
+
+        Raises VectorsUnavailable.
+        """
+        end = "" if until is None else f" and key <= {until}"
+        options: dict[str, Any] = {"output_fields": ["key", "revision"], "limit": _MAX_LIMIT, "seconds": _SLOW_SECONDS}
+        rows = self._answer("query", filter=f"key > {after}{end}", **options)
+        return {row["key"]: int(row["revision"]) for row in rows}
 
     def null_distribution(self) -> NullDistribution:
         """Return the distribution of cosines of unrelated documents. It is measured again when the size changes much.
@@ -242,10 +253,6 @@ class MilvusVectors:
             sample = np.array([row["vector"] for row in rows], np.float32).reshape(len(rows), self._dim)
             self._measured = (count, null_distribution(sample))
         return self._measured[1]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _among(keys: Keys | Sequence[int]) -> str:

@@ -24,6 +24,7 @@ _SETTINGS = (
     *("embedding.dimension", "embedding.base_url", "database.url", "blobs.dir"),
     *("s3.bucket", "s3.region", "s3.endpoint", "s3.blobBaseUrl", "s3.privateBucket"),
     *("registryIndex.url", "registryIndex.branch", "registryIndex.path", "transparency.name"),
+    *("search.vectors", "search.milvus_uri", "search.milvus_database", "search.milvus_seconds"),
 )
 
 

@@ -1,6 +1,7 @@
 """The stores of one catalog, opened for the checks without starting a service."""
 
 import datetime
+from functools import cached_property
 from pathlib import Path
 
 from registry.blobs import BlobStore, BlobUnavailable, configured_store
@@ -10,6 +11,9 @@ from registry.catalog.store import Catalog, Clock
 from registry.config.settings import Settings
 from registry.db import Database
 from registry.inspection.inspector import Inspector
+from registry.milvus.collections import MilvusCollections
+from registry.milvus.connection import MilvusConnection
+from registry.milvus.vectors import MilvusVectors
 from registry.ops.fsck.drift import CannotCheck
 from registry.publish.git_index import GitIndex
 from registry.publish.index_files import IndexFiles
@@ -35,8 +39,22 @@ class Parts:
         self.index_files = IndexFiles(self.published, settings.package_urls)
 
     def close(self) -> None:
-        """End the process that repairs may have started for scans."""
+        """End the process that repairs may have started for scans, and close the connection to Milvus."""
         self._inspector.close()
+        if "_milvus" in self.__dict__:
+            self._milvus.close()
+
+    @cached_property
+    def _milvus(self) -> MilvusConnection:
+        return MilvusConnection(self.settings.search)
+
+    def milvus_vectors(self, space: str, dimension: int) -> MilvusVectors:
+        """Return the vectors of a space in Milvus. Raises DatabaseUnusable without its library."""
+        return MilvusVectors(self._milvus, self.documents.catalog_id, space, dimension, self.database.claim)
+
+    def milvus_collections(self) -> MilvusCollections:
+        """Return the collections of the catalog in Milvus. Raises DatabaseUnusable without its library."""
+        return MilvusCollections(self._milvus, self.documents.catalog_id, self.database.claim)
 
     def now(self) -> datetime.datetime:
         """Return the current time."""

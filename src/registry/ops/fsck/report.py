@@ -18,6 +18,7 @@ from registry.ops.fsck import (
     folders,
     index,
     log,
+    milvus,
     skills,
     snapshots,
     uploads,
@@ -43,6 +44,7 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "vectors": vectors.check,
         "counts": counts.check,
         "vector snapshots": snapshots.check,
+        "vectors in Milvus": milvus.check,
         "git index": index.check,
         "transparency log": log.check,
     }

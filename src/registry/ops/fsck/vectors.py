@@ -21,7 +21,7 @@ _ORPHANED = "not exists (select 1 from documents d where d.key = vectors.key and
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield vectors that are not needed, and invalid ones."""
-    dimensions = _dimensions(parts)
+    dimensions = dimensions_in_use(parts)
     strays = f"select space, count(*) from vectors where {_ORPHANED} group by space order by space"
     for space, count in parts.database.read(strays):
         repair = functools.partial(_remove_orphaned, parts)
@@ -34,7 +34,8 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
             yield lost("vectors", space, "no model in use has this space", advice)
 
 
-def _dimensions(parts: Parts) -> dict[str, int]:
+def dimensions_in_use(parts: Parts) -> dict[str, int]:
+    """Return the dimension of each space in use. Raises CannotCheck without the model of the service."""
     try:
         spaces = ActiveSpace(parts.database, parts.settings, choose_embedder(parts.settings))
     except EmbeddingUnavailable as error:
