@@ -27,6 +27,7 @@ class MilvusServer:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "milvus_lite", "server", "--data-dir", str(self._folder / "data")]
         command += ["--host", "127.0.0.1", "--port", str(self.port)]
         with (self._folder / "log").open("ab") as log:
@@ -37,7 +38,7 @@ class MilvusServer:
         return self
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """End it as a crash would, also while it is paused."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -61,7 +62,5 @@ class MilvusServer:
         return self.start()
 
     def __exit__(self, *error: object) -> None:
-        assert self._process is not None
-        if self._process.poll() is None:
-            self.resume()
+        if self._process is not None and self._process.poll() is None:
             self.kill()

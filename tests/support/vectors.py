@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embeddings.base import Matrix
-from search.types import Keys, Match, VectorPut
+from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.base import VectorIndex
 
 
@@ -18,6 +18,22 @@ def clustered_vectors(count: int, dim: int = 32, groups: int = 200, seed: int = 
     vectors = (centres[group] + widths[group, None] * rng.normal(size=(count, dim))).astype(np.float32)
     units: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return units
+
+
+class VectorFeed:
+    """A catalog of vectors: key and revision count from 1. Without vectors, it has every revision that is asked for."""
+
+    def __init__(self, catalog_id: str, vectors: Sequence[Matrix] | Matrix = ()) -> None:
+        self.catalog_id = catalog_id
+        self.changes: list[VectorPut | DocumentGone] = [
+            VectorPut(row + 1, row + 1, vector) for row, vector in enumerate(vectors)
+        ]
+
+    def revision(self) -> int:
+        return self.changes[-1].revision if self.changes else 1 << 40
+
+    def vector_changes(self, space: str, since: int, limit: int) -> list[VectorPut | DocumentGone]:
+        return [change for change in self.changes if change.revision > since][:limit]
 
 
 def put(index: VectorIndex, keys: Sequence[int] | Keys, vectors: Matrix) -> None:

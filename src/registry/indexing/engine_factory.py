@@ -13,12 +13,14 @@ from registry.database.pg_vectors import PgVectors
 from registry.db import Database
 from registry.domain.source_entry import REGISTRY
 from registry.indexing.active_space import ActiveSpace
+from registry.milvus.collections import MilvusCollections
 from registry.milvus.connection import MilvusConnection
 from registry.milvus.vectors import MilvusVectors
 from search.engine import Engine
 from search.index_takeover import take_over
 from search.lexical.disk_segment import lexical_identity
 from search.types import Filter
+from search.vectors.base import VectorsUnavailable
 
 _log = logging.getLogger("registry.indexing")
 
@@ -39,7 +41,7 @@ def create_engine(
     first = index_folder(settings.data_dir, 0)
     if indexes != first and take_over(first, indexes, lexical_identity(documents.catalog_id)):
         _log.info("took over the index files of the first worker")
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"on_complete": spaces.activate}
     hnsw_indexes = None
     if settings.search.vectors == "database":
         hnsw_indexes = open_hnsw_indexes(database, documents.spaces, lambda: engine.changed())  # noqa: PLW0108 - `engine` is assigned below
@@ -47,10 +49,8 @@ def create_engine(
         options["open_vectors"] = lambda path, catalog, space, dim: PgVectors(database, space, dim, is_ready)
     milvus = None
     if settings.search.vectors == "milvus":
-        milvus = connected = MilvusConnection(settings.search)
-        options["open_vectors"] = lambda path, catalog, space, dim: MilvusVectors(
-            connected, catalog, space, dim, database.claim
-        )
+        milvus = MilvusConnection(settings.search)
+        options |= _milvus_options(milvus, database, documents, spaces)
     engine = Engine(
         documents,
         indexes,
@@ -59,7 +59,6 @@ def create_engine(
         fallback_seconds=settings.limits.search_fallback_seconds,
         indexing=indexing,
         embedding_rate=settings.embedding.rate,
-        on_complete=spaces.activate,
         verified=Filter(((f"source:{REGISTRY}",),)),
         lowered=Filter(excluded=(DEPRECATED,)),
         **options,
@@ -73,6 +72,29 @@ def create_engine(
             milvus.close()
 
     return engine, close
+
+
+def _milvus_options(
+    milvus: MilvusConnection, database: Database, documents: CatalogDocuments, spaces: ActiveSpace
+) -> dict[str, Any]:
+    """Return the options of an engine whose vectors are in Milvus."""
+    claim = None if database.is_read_only else database.claim
+    collections = MilvusCollections(milvus, documents.catalog_id, database.claim)
+    return {
+        "open_vectors": lambda path, catalog, space, dim: MilvusVectors(milvus, documents, space, dim, claim),
+        "on_complete": lambda: _activate(spaces, collections, documents),
+    }
+
+
+def _activate(spaces: ActiveSpace, collections: MilvusCollections, documents: CatalogDocuments) -> None:
+    """Activate the space, and remove the collections of former ones. If Milvus is away, the next start removes them."""
+    spaces.activate()
+    try:
+        used = {*documents.spaces(), *documents.backfill_spaces(), *spaces.dimensions()}
+        for name in collections.drop_unused(used):
+            _log.info("removed the collection %s from Milvus, which no space uses", name)
+    except VectorsUnavailable as error:
+        _log.warning("the unused collections in Milvus stay until the next start: %s", error)
 
 
 def index_folder(data_dir: Path, worker: int) -> Path:

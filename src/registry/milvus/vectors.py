@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,33 @@ _STRONG: dict[str, Any] = {"consistency_level": "Strong"}
 Changes = Sequence[VectorPut | DocumentGone]
 
 
+class Feed(Protocol):
+    """What the index reads of its catalog: a part of `search.types.Documents`."""
+
+    @property
+    def catalog_id(self) -> str:
+        """The random id of the catalog."""
+        ...
+
+    def revision(self) -> int:
+        """Return the revision of the latest change."""
+        ...
+
+    def vector_changes(self, space: str, since: int, limit: int) -> Changes:
+        """Return at most `limit` changes to the vectors of `space` after revision `since`, in order."""
+        ...
+
+
 class MilvusVectors:
     """`search.vectors.VectorIndex` in Milvus: one collection for each space of a catalog, behind an alias.
 
     The catalog has all vectors too, so a lost collection is filled again. The collection holds the revision that it has
     reached, written after the changes: what a crash interrupts is applied again. Of all processes, the one with the
     claim writes; the others wait until the collection has what they need. Reads are strongly consistent.
+
+    A collection that is ahead of the catalog has changes that the catalog lost when an older state was restored. It is
+    never searched, and is replaced with the first change that is applied. A process without a `claim` writes nothing,
+    and its catalog may be behind.
     """
 
     is_remote = True
@@ -50,19 +72,21 @@ class MilvusVectors:
     def __init__(
         self,
         milvus: MilvusConnection,
-        catalog_id: str,
+        feed: Feed,
         space: str,
         dim: int,
-        claim: Claim,
+        claim: Claim | None,
         index_type: str = "AUTOINDEX",
     ) -> None:
         self.space = space
-        self.alias = alias_of(catalog_id, space)
+        self.alias = alias_of(feed.catalog_id, space)
         self._milvus = milvus
+        self._feed = feed
         self._dim = dim
         self._claim = claim
         self._index_type = index_type
         self._reached: int | None = None
+        self._is_ahead = False
         self._counted = (-1, 0)
         self._measured = (0, MINILM)
 
@@ -71,10 +95,20 @@ class MilvusVectors:
         """The revision that the collection has reached, as far as this process knows. Raises VectorsUnavailable."""
         return self._read_mark() if self._reached is None else self._reached
 
-    def _read_mark(self) -> int:
-        """Read the revision of the collection, 0 if there is none."""
+    def stored_revision(self) -> int:
+        """Return the revision in the collection, 0 if there is none. Raises VectorsUnavailable."""
         rows = self._call("query", ids=[_MARK], output_fields=["revision"], **_STRONG)
-        self._reached = int(rows[0]["revision"]) if rows else 0
+        return int(rows[0]["revision"]) if rows else 0
+
+    def _read_mark(self) -> int:
+        """Read the revision of the collection: 0 if there is none, or if it is ahead of the catalog."""
+        stored = self.stored_revision()
+        latest = self._feed.revision()  # read later, so no change of another process is in the collection only
+        is_ahead = stored > latest and self._claim is not None
+        if is_ahead and not self._is_ahead:
+            text = "Milvus holds change %d, but the catalog has only %d: an older one was restored, and is copied again"
+            _log.warning(text, stored, latest)
+        self._is_ahead, self._reached = is_ahead, 0 if is_ahead else stored
         return self._reached
 
     def _call(self, method: str, **options: Any) -> Any:
@@ -87,6 +121,8 @@ class MilvusVectors:
         if result is None and self._reached:
             self._reached = None
             raise VectorsUnavailable("Milvus has lost the vectors, which are copied to it again")
+        if self._is_ahead:
+            raise VectorsUnavailable("Milvus has the vectors of a later state of the catalog")
         return result or []
 
     def __len__(self) -> int:
@@ -104,7 +140,7 @@ class MilvusVectors:
         """Apply `changes`, unless another process has. Raises VectorsUnavailable if another one writes for too long."""
         before, deadline = self.revision, time.monotonic() + _WAIT_SECONDS
         while self._read_mark() < revision:
-            with self._claim(f"milvus {self.alias}") as is_mine:
+            with self._claimed() as is_mine:
                 if is_mine:
                     return self._write(changes, before, revision)
             if time.monotonic() > deadline:
@@ -112,11 +148,16 @@ class MilvusVectors:
             time.sleep(_POLL_SECONDS)
         return None
 
+    def _claimed(self) -> AbstractContextManager[bool]:
+        return nullcontext(False) if self._claim is None else self._claim(f"milvus {self.alias}")
+
     def _write(self, changes: Changes, before: int, revision: int) -> None:
         mark = self._read_mark()
         if mark < before or mark >= revision:  # an older state was restored, and the caller reads on; or all is there
             return
-        if self._milvus.call("describe_alias", self.alias) is None:
+        if self._is_ahead:
+            self._replace(self._create_collection())
+        elif self._milvus.call("describe_alias", self.alias) is None:
             self._milvus.call("create_alias", self._create_collection(), self.alias)
         self._write_rows(self.alias, [change for change in changes if change.revision > mark])
         self._write_mark(self.alias, revision)
@@ -157,24 +198,28 @@ class MilvusVectors:
         _log.info("created the collection %s of the space %s in Milvus", name, self.space)
         return name
 
-    def rebuild(self, changes: Callable[[int, int], Changes]) -> None:
+    def rebuild(self) -> None:
         """Fill a new collection and switch the alias to it; searches use the old one meanwhile.
 
-        `changes` returns at most so many changes after a revision. Raises VectorsUnavailable.
+        Raises VectorsUnavailable.
         """
-        with self._claim(f"milvus {self.alias}") as is_mine:
+        with self._claimed() as is_mine:
             if not is_mine:
                 raise VectorsUnavailable("another process is copying vectors to Milvus")
             name, reached = self._create_collection(), 0
-            while page := changes(reached, _MAX_KEYS):
+            while page := self._feed.vector_changes(self.space, reached, _MAX_KEYS):
                 self._write_rows(name, page)
                 reached = page[-1].revision
             self._write_mark(name, reached)
-            old = self._milvus.call("describe_alias", self.alias)
-            self._milvus.call("alter_alias" if old else "create_alias", name, self.alias)
-            if old:
-                self._milvus.call("drop_collection", old["collection_name"], seconds=_SLOW_SECONDS)
-            self._reached = None
+            self._replace(name)
+
+    def _replace(self, name: str) -> None:
+        """Switch the alias to another collection, and remove the one before."""
+        old = self._milvus.call("describe_alias", self.alias)
+        self._milvus.call("alter_alias" if old else "create_alias", name, self.alias)
+        if old:
+            self._milvus.call("drop_collection", old["collection_name"], seconds=_SLOW_SECONDS)
+        self._reached, self._is_ahead, self._counted = None, False, (-1, 0)
 
     def is_ready(self) -> bool:
         """Return true: Milvus builds its index by itself, and compares vectors that have none."""

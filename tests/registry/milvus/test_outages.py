@@ -8,34 +8,23 @@ import numpy as np
 import pytest
 
 from registry.database.file_claims import hold
+from registry.milvus.collections import MilvusCollections
 from registry.milvus.connection import MilvusConnection
 from registry.milvus.vectors import MilvusVectors
 from search.types import DocumentGone, VectorPut
 from search.vectors.base import VectorsUnavailable
 from search.vectors.vector_sync import VectorSync
 from support.milvus_server import MilvusServer
-from support.vectors import clustered_vectors
+from support.vectors import VectorFeed, clustered_vectors
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.outside
 VECTORS = clustered_vectors(50)
 
 
-class Feed:
-    """A catalog of vectors."""
-
-    def __init__(self) -> None:
-        self.changes = [VectorPut(row + 1, row + 1, vector) for row, vector in enumerate(VECTORS)]
-
-    def revision(self) -> int:
-        return self.changes[-1].revision
-
-    def vector_changes(self, space: str, since: int, limit: int) -> list[VectorPut | DocumentGone]:
-        return [change for change in self.changes if change.revision > since][:limit]
-
-
-def index_of(connection: MilvusConnection, folder: Path) -> MilvusVectors:
-    return MilvusVectors(connection, str(folder), "space", 32, partial(hold, folder / "claims"), "FLAT")
+def index_of(connection: MilvusConnection, folder: Path, feed: VectorFeed, *, writes: bool = True) -> MilvusVectors:
+    claim = partial(hold, folder / "claims") if writes else None
+    return MilvusVectors(connection, feed, "space", 32, claim, "FLAT")
 
 
 def best(index: MilvusVectors) -> list[int]:
@@ -43,9 +32,9 @@ def best(index: MilvusVectors) -> list[int]:
 
 
 def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
-    server, feed = MilvusServer(tmp_path), Feed()
+    server, feed = MilvusServer(tmp_path), VectorFeed(str(tmp_path), VECTORS)
     connection = server.connection(1.0)
-    index = index_of(connection, tmp_path)
+    index = index_of(connection, tmp_path, feed)
     caught_up: list[int] = []
     sync = VectorSync(feed, index, lambda: caught_up.append(1))
     sync.sync(50)
@@ -80,11 +69,11 @@ def _answers(index: MilvusVectors) -> bool:
 
 
 def test_a_write_that_was_interrupted_is_applied_again(milvus: MilvusServer, tmp_path: Path) -> None:
-    connection, feed = milvus.connection(), Feed()
-    index = index_of(connection, tmp_path)
+    connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
+    index = index_of(connection, tmp_path, feed)
     index.apply(feed.changes[:30], 30)
     index._write_rows(index.alias, feed.changes[30:40])  # its process was killed before it wrote the revision
-    again = index_of(connection, tmp_path)
+    again = index_of(connection, tmp_path, feed)
     assert again.revision == 30
     VectorSync(feed, again, lambda: None).sync(50)
     assert (len(again), again.revision) == (50, 50)
@@ -92,8 +81,8 @@ def test_a_write_that_was_interrupted_is_applied_again(milvus: MilvusServer, tmp
 
 
 def test_of_two_processes_one_writes_and_both_find(milvus: MilvusServer, tmp_path: Path) -> None:
-    first, second, feed = milvus.connection(), milvus.connection(), Feed()
-    one, other = index_of(first, tmp_path), index_of(second, tmp_path)
+    first, second, feed = milvus.connection(), milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
+    one, other = index_of(first, tmp_path, feed), index_of(second, tmp_path, feed)
     one.apply(feed.changes, 50)
     other.apply([VectorPut(50, 5, VECTORS[9])], 50)  # not written, since the collection is at 50
     assert (best(one), best(other)) == ([5], [5])
@@ -104,8 +93,8 @@ def test_of_two_processes_one_writes_and_both_find(milvus: MilvusServer, tmp_pat
 
 
 def test_lost_vectors_are_copied_again(milvus: MilvusServer, tmp_path: Path) -> None:
-    connection, feed = milvus.connection(), Feed()
-    index = index_of(connection, tmp_path)
+    connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
+    index = index_of(connection, tmp_path, feed)
     sync = VectorSync(feed, index, lambda: None)
     sync.sync(50)
     name = connection.call("describe_alias", index.alias)["collection_name"]
@@ -115,8 +104,35 @@ def test_lost_vectors_are_copied_again(milvus: MilvusServer, tmp_path: Path) -> 
         best(index)
     sync.follow()
     wait_until(lambda: _answers(index) and len(index) == 50)
-    index.rebuild(partial(feed.vector_changes, "space"))
+    index.rebuild()
     assert (best(index), len(index), index.revision) == ([5], 50, 50)
     assert np.isnan(index.cosines(VECTORS[:1], np.array([999]))).all()
     sync.stop()
+    connection.close()
+
+
+def test_a_later_state_is_replaced_and_not_searched(milvus: MilvusServer, tmp_path: Path) -> None:
+    connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
+    VectorSync(feed, index_of(connection, tmp_path, feed), lambda: None).sync(50)
+    restored = VectorFeed(str(tmp_path), VECTORS[:20])
+    other = index_of(connection, tmp_path, restored)
+    assert other.revision == 0
+    with pytest.raises(VectorsUnavailable, match="a later state of the catalog"):
+        best(other)
+    VectorSync(restored, other, lambda: None).sync(20)
+    assert (len(other), other.revision, best(other)) == (20, 20, [5])
+    assert np.isnan(other.cosines(VECTORS[:1], np.array([21]))).all()
+    assert MilvusCollections(connection, str(tmp_path), partial(hold, tmp_path / "claims")).unused(["space"]) == []
+    connection.close()
+
+
+def test_a_process_that_only_reads_writes_nothing(milvus: MilvusServer, tmp_path: Path) -> None:
+    connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
+    VectorSync(feed, index_of(connection, tmp_path, feed), lambda: None).sync(50)
+    behind = VectorFeed(str(tmp_path), VECTORS[:20])
+    reader = index_of(connection, tmp_path, behind, writes=False)
+    assert (reader.revision, best(reader)) == (50, [5])
+    with pytest.raises(VectorsUnavailable, match="another process"):
+        reader.apply([DocumentGone(60, 5)], 60)
+    assert len(reader) == 50
     connection.close()

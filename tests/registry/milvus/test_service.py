@@ -1,12 +1,20 @@
 """The service with Milvus: a write is found at once, and in words while Milvus is away."""
 
+import shutil
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from registry.database.file_claims import hold
+from registry.milvus.vectors import MilvusVectors
+from support.bert_folder import write_bert_folder
 from support.milvus_server import MilvusServer
 from support.servers import RunningServer, write_skill
+from support.vectors import VectorFeed, put
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.outside
@@ -28,17 +36,25 @@ def created(server: RunningServer, name: str, text: str) -> None:
     assert answer.status_code == 201, answer.text
 
 
-def test_milvus_goes_away_and_loses_nothing(tmp_path: Path) -> None:
-    milvus = MilvusServer(tmp_path).start()
+@pytest.fixture
+def milvus_alone(tmp_path: Path) -> Iterator[MilvusServer]:
+    """A Milvus of one test, which ends it as it likes."""
+    with MilvusServer(tmp_path / "milvus") as server:
+        yield server
+
+
+def arguments(milvus: MilvusServer, *more: str) -> tuple[str, ...]:
+    return ("--search-vectors", "milvus", "--search-milvus-uri", milvus.uri, "--embedding-provider", "local", *more)
+
+
+def test_milvus_goes_away_and_loses_nothing(tmp_path: Path, milvus_alone: MilvusServer) -> None:
     write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
-    arguments = ("--embedding-provider", "local", "--search-vectors", "milvus", "--search-milvus-uri", milvus.uri)
-    running = RunningServer(tmp_path, *arguments)
-    with running as server:
+    with RunningServer(tmp_path, *arguments(milvus_alone)) as server:
         wait_until(lambda: ran(server, "protect documents") == "hybrid", why=lambda: server.status()["embedding"])
         created(server, "invoices", "Make invoices for customers.")
         wait_until(lambda: server.status()["pending"] == 0)
         assert (ran(server, "bill a client"), server.status()["drift"]) == ("hybrid", 0)
-        milvus.kill()
+        milvus_alone.kill()
         created(server, "pictures", "Crop and rotate pictures.")
         answer = server.search("rotate pictures")
         assert (answer["mode"], answer["skills"][0]["skill"]["name"]) == ("keyword", "pictures")
@@ -46,18 +62,64 @@ def test_milvus_goes_away_and_loses_nothing(tmp_path: Path) -> None:
         assert server.api("POST", "/search", json={"query": "turn photos", "mode": "semantic"}).status_code == 503
         wait_until(lambda: server.status()["pending"] == 0)
         server.kill()  # between the commit and Milvus
-    milvus.start()
-    with RunningServer(tmp_path, *arguments) as server:
+    milvus_alone.start()
+    with RunningServer(tmp_path, *arguments(milvus_alone)) as server:
         wait_until(lambda: ran(server, "turn photos") == "hybrid", why=lambda: server.status()["embedding"])
         assert (server.found("turn photos")[0].endswith("pictures"), server.status()["drift"]) == (True, 0)
-    milvus.kill()
 
 
 def test_it_starts_without_milvus_and_finds_it_later(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
-    milvus = MilvusServer(tmp_path)
-    arguments = ("--embedding-provider", "local", "--search-vectors", "milvus", "--search-milvus-uri", milvus.uri)
-    with RunningServer(tmp_path, *arguments) as server:
+    milvus = MilvusServer(tmp_path / "milvus")
+    with RunningServer(tmp_path, *arguments(milvus)) as server:
         assert ran(server, "encrypted archive") == "keyword"
         with milvus:
             wait_until(lambda: ran(server, "encrypted archive") == "hybrid", why=lambda: server.status()["embedding"])
+
+
+def test_a_restored_catalog_is_copied_again(tmp_path: Path, milvus: MilvusServer) -> None:
+    write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
+    data, kept = tmp_path / "data", tmp_path / "kept"
+    with RunningServer(tmp_path, *arguments(milvus)) as server:
+        wait_until(lambda: ran(server, "protect documents") == "hybrid", why=lambda: server.status()["embedding"])
+    shutil.copytree(data, kept)
+    with RunningServer(tmp_path, *arguments(milvus)) as server:
+        for name in ("pictures", "photos", "images"):
+            created(server, name, "Crop and rotate pictures.")
+        wait_until(lambda: server.status()["pending"] == 0 and server.status()["drift"] == 0)
+    shutil.rmtree(data)
+    for name in ("pictures", "photos", "images"):
+        shutil.rmtree(tmp_path / "skills" / name)
+    shutil.copytree(kept, data, ignore=shutil.ignore_patterns("indexes"))
+    with RunningServer(tmp_path, *arguments(milvus)) as server:
+        wait_until(lambda: ran(server, "protect documents") == "hybrid", why=lambda: server.status()["embedding"])
+        created(server, "invoices", "Make invoices for customers.")  # with the key that `pictures` had
+        wait_until(lambda: server.status()["pending"] == 0)
+        found = server.search("rotate my photos")
+        assert (found["mode"], server.status()["drift"]) == ("hybrid", 0)
+        assert server.found("bill a client")[0].endswith("invoices")
+    assert "an older one was restored, and is copied again" in server.log.read_text()
+
+
+def test_the_collection_of_a_former_model_is_removed(tmp_path: Path, milvus: MilvusServer) -> None:
+    def names() -> set[str]:
+        return set(connection.call("list_collections"))
+
+    connection = milvus.connection()
+    stranger = MilvusVectors(connection, VectorFeed("other"), "local/former", 32, partial(hold, tmp_path / "claims"))
+    put(stranger, [1], np.eye(1, 32, dtype=np.float32))
+    others = names()
+    write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
+    seen = []
+    for seed in (1, 2):
+        model = write_bert_folder(tmp_path / f"model-{seed}", seed)
+        with RunningServer(tmp_path, *arguments(milvus, "--embedding-model", str(model))) as server:
+            wait_until(partial(_is_hybrid, server), why=lambda: names() - others)
+            wait_until(lambda: len(names() - others) == 1, why=lambda: names() - others)
+            seen.append(names() - others)
+    assert (seen[0] & seen[1], others - names(), len(stranger)) == (set(), set(), 1)
+    connection.close()
+
+
+def _is_hybrid(server: RunningServer) -> bool:
+    return ran(server, "protect") == "hybrid"

@@ -12,7 +12,7 @@ from registry.database.file_claims import hold
 from search.types import DocumentGone, VectorPut
 from search.vectors.base import VectorIndex
 from search.vectors.memory_index import MemoryVectors
-from support.vectors import clustered_vectors, nearest, put, recall
+from support.vectors import VectorFeed, clustered_vectors, nearest, put, recall
 
 SMALL = clustered_vectors(500)
 LARGE = clustered_vectors(25_000)
@@ -37,7 +37,7 @@ def opened(request: pytest.FixtureRequest, folder: Path) -> VectorIndex:
     # FLAT, because the graph of Milvus Lite finds a fifth of what passes a filter that nothing near the query passes.
     connection = request.getfixturevalue("milvus").connection()
     request.addfinalizer(connection.close)
-    return MilvusVectors(connection, str(folder), "space", 32, partial(hold, folder / "claims"), "FLAT")
+    return MilvusVectors(connection, VectorFeed(str(folder)), "space", 32, partial(hold, folder / "claims"), "FLAT")
 
 
 def merged(index: VectorIndex) -> VectorIndex:

@@ -39,7 +39,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
 
 def _problems(parts: Parts, held: MilvusVectors) -> Iterator[str]:
     """Compare a collection with the catalog, which was read later. Vectors that changed since are ignored."""
-    reached = held.revision
+    reached = held.stored_revision()
     if reached > (revision := parts.documents.revision()):
         yield f"it holds change {reached}, but the catalog has only {revision}: was an older database restored?"
         return
@@ -116,7 +116,7 @@ def _named(parts: Parts, keys: list[int]) -> str:
 
 
 def _rebuild(parts: Parts, space: str, dimension: int) -> None:
-    parts.milvus_vectors(space, dimension).rebuild(functools.partial(parts.documents.vector_changes, space))
+    parts.milvus_vectors(space, dimension).rebuild()
 
 
 def _drop_unused(parts: Parts, spaces: Iterable[str]) -> None:

@@ -50,7 +50,7 @@ class Parts:
 
     def milvus_vectors(self, space: str, dimension: int) -> MilvusVectors:
         """Return the vectors of a space in Milvus. Raises DatabaseUnusable without its library."""
-        return MilvusVectors(self._milvus, self.documents.catalog_id, space, dimension, self.database.claim)
+        return MilvusVectors(self._milvus, self.documents, space, dimension, self.database.claim)
 
     def milvus_collections(self) -> MilvusCollections:
         """Return the collections of the catalog in Milvus. Raises DatabaseUnusable without its library."""

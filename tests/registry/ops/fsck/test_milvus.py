@@ -15,6 +15,7 @@ from search.vectors.vector_sync import VectorSync
 from support.commands import Done
 from support.kept_registry import KeptRegistry
 from support.milvus_server import MilvusServer
+from support.vectors import VectorFeed
 
 pytestmark = pytest.mark.outside
 DIMENSION = 128
@@ -35,7 +36,7 @@ class World:
 
     def opened(self, space: str = "") -> MilvusVectors:
         claim = self.kept.database.claim
-        return MilvusVectors(self.connection, self.documents.catalog_id, space or self.space, DIMENSION, claim)
+        return MilvusVectors(self.connection, self.documents, space or self.space, DIMENSION, claim)
 
     def key(self, skill_id: str) -> int:
         return int(self.kept.value(f"select key from skills where id = '{skill_id}'"))
@@ -112,7 +113,7 @@ def test_it_is_rebuilt(world: World, damage: Callable[[World], None], words: str
 
 
 def test_other_catalogs_and_what_is_being_written_stay(world: World) -> None:
-    stranger = MilvusVectors(world.connection, "another catalog", "former", DIMENSION, world.kept.database.claim)
+    stranger = MilvusVectors(world.connection, VectorFeed("other"), "former", DIMENSION, world.kept.database.claim)
     stranger.apply([VectorPut(1, 1, np.eye(1, DIMENSION, dtype=np.float32)[0])], 1)
     a_model_was_replaced(world)
     with world.kept.database.claim(f"milvus {world.opened('former').alias}"):
