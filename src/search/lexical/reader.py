@@ -323,8 +323,9 @@ class LexicalReader:
 
     def _matched(self, query: tantivy.Query, limit: int, *, count: bool) -> Match:
         result = self._searcher.search(query, limit, count=count)
-        keys = self._searcher.fast_field_values("key", [address for _, address in result.hits])
-        scores = np.array([score for score, _ in result.hits], np.float32)
+        hits = result.hits  # a new list of new objects at each access
+        keys = self._searcher.fast_field_values("key", [address for _, address in hits])
+        scores = np.array([score for score, _ in hits], np.float32)
         total = result.count if count else None  # type: ignore[attr-defined]  # missing in the stubs
         return Match(np.array(keys, np.int64), scores, total)
 

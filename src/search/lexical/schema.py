@@ -115,6 +115,7 @@ def query_terms(query: str) -> dict[str, float]:
     """
     text = divided(query)
     terms = _QUERY_ANALYZER.analyze(text) or _DOCUMENT_ANALYZER.analyze(text)
-    parts = _QUERY_ANALYZER.analyze(camel_case_parts(text))
-    counts = Counter(terms) + Counter(part for part in dict.fromkeys(parts) if part not in terms)
+    counts = Counter(terms)
+    if camel_case := camel_case_parts(text):
+        counts.update([part for part in dict.fromkeys(_QUERY_ANALYZER.analyze(camel_case)) if part not in counts])
     return {term: math.sqrt(count) for term, count in counts.items()}

@@ -10,6 +10,7 @@ skill that lists misspellings would take the queries of everybody who makes them
 Two words that are written as one in the dictionary, such as `power point`, are searched as one too.
 """
 
+import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -44,6 +45,9 @@ _LONGEST_WITH_RARE = 200
 """The characters of a query of which a rare word may be a misspelling. In a longer one it hardly counts."""
 _LONGEST_WITH_PAIRS = 40
 """The characters of a query of which two words may be one. In a longer one they hardly count."""
+
+_MOST_WORDS = 4096
+"""How many words are remembered with their terms, some 200 bytes each."""
 
 _START, _END = r"(?<![^\W_])", r"(?![^\W_])"
 _WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,24}(?![^\W_])")
@@ -143,7 +147,9 @@ def _looks_like_a_name(word: str, text: str) -> bool:
     return not word[1:].islower() and not text.isupper()
 
 
+@functools.lru_cache(_MOST_WORDS)
 def _term(word: str) -> str:
+    """Return the term of a word. Queries have the same words again and again, and an analysis takes microseconds."""
     return next(iter(document_terms(word)), "")
 
 

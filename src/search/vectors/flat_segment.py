@@ -99,6 +99,15 @@ class FlatSegment:
         positions = np.minimum(np.searchsorted(live_keys, keys), len(live_keys) - 1)
         return np.where(live_keys[positions] == keys, rows[positions], -1)
 
+    def cosines_at(self, vectors: Matrix, rows: Keys) -> NDArray[np.float32]:
+        """Return the greatest cosine of each row with any of the vectors, -inf for row -1; shape (len(rows),)."""
+        best = np.full(len(rows), -np.inf, np.float32)
+        for index, start in self._indexes():
+            if index.ntotal:
+                inside = np.where((rows >= start) & (rows < start + index.ntotal), rows - start, -1)
+                np.maximum(best, _cosines_at(index, vectors, inside), out=best)
+        return best
+
     def search(self, vectors: Matrix, limit: int, selected: Flags) -> tuple[NDArray[np.float32], Keys]:
         """Return cosines and keys of the selected rows nearest to each vector, best first, padded with key -1.
 
@@ -135,6 +144,17 @@ def _extended(index: Any, vectors: Matrix) -> Any:
     copy = faiss.clone_index(index)
     copy.add(np.ascontiguousarray(vectors))
     return copy
+
+
+def _cosines_at(index: Any, vectors: Matrix, rows: Keys) -> NDArray[np.float32]:
+    """Return the greatest cosine of each row of a FAISS index with any of the vectors, -inf for row -1."""
+    cosines = np.empty((len(vectors), len(rows)), np.float32)
+    labels = np.tile(rows, (len(vectors), 1))
+    index.compute_distance_subset(
+        len(vectors), faiss.swig_ptr(vectors), len(rows), faiss.swig_ptr(cosines), faiss.swig_ptr(labels)
+    )
+    greatest: NDArray[np.float32] = cosines.max(axis=0)
+    return greatest
 
 
 def _search(index: Any, vectors: Matrix, limit: int, keys: Keys, selected: Flags) -> tuple[NDArray[np.float32], Keys]:

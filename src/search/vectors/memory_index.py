@@ -225,11 +225,11 @@ class MemoryVectors:
 
     def cosines(self, vectors: Matrix, keys: Keys) -> NDArray[np.float32]:
         """Return each document's maximum cosine with any of `vectors`, NaN if it has none; shape (len(keys),)."""
-        state = self._state
-        cosines = np.full(len(keys), np.nan, np.float32)
+        state, vectors = self._state, np.ascontiguousarray(vectors, np.float32)
         rows = state.flat.rows_of(keys)
         in_flat = rows >= 0
-        cosines[in_flat] = (state.flat.vectors_at(rows[in_flat]) @ vectors.T).max(axis=1)
+        cosines = state.flat.cosines_at(vectors, rows)
+        cosines[~in_flat] = np.nan
         if state.ivf is not None:
             in_ivf = ~in_flat & state.live.contains(keys)
             cosines[in_ivf] = (state.ivf.vectors_of(keys[in_ivf]) @ vectors.T).max(axis=1)
