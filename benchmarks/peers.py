@@ -7,7 +7,8 @@ DATA has the files of `skill-registry dev eval`. Chroma searches vectors, LanceD
 with reciprocal rank fusion), PostgreSQL both in one SQL statement (pgvector, tsvector with a GIN index, reciprocal rank
 fusion). All run on this machine, with their defaults, and return ten ids. Each query goes to all, one after the other,
 and who is first rotates, so that whatever else the machine does slows all alike. A search includes the encoding of its
-query, whose own time is reported beside the others. nDCG@10 says what the time buys.
+query, whose own time is reported beside the others. nDCG@10 says what the time buys. numpy and FAISS have one thread,
+as in the service.
 
 With `--busy`, everything is built and measured a second time, with the same queries, while two processes burn a core
 each. A machine with nothing else to do gives the true figures of the first run.
@@ -32,6 +33,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import registry.__main__  # noqa: F401 - limits the threads of numpy and FAISS as it does for the service
 from embeddings import EmbeddingSettings, choose
 from embeddings.base import Embedder, Matrix
 from registry.evaluation.corpus_index import CorpusIndex, corpus_index
