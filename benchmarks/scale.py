@@ -12,6 +12,7 @@ What was made is left in `--folder` and used again.
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,9 @@ from rich.table import Table
 
 import scale_steps
 from results_file import keep
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""The limits that the command sets for itself, `registry.__main__`."""
 
 STEPS = ("fill", "build", "search", "serve")
 ASKED = {
@@ -43,7 +47,7 @@ def measure(size: int, folder: Path, arguments: argparse.Namespace) -> dict[str,
             subprocess.run(
                 [sys.executable, scale_steps.__file__, step, "--size", str(size), "--folder", str(folder),
                  "--corpus", str(arguments.corpus), "--queries", str(arguments.queries), *more],
-                check=True,
+                check=True, env={**os.environ, **ONE_THREAD},
             )  # fmt: skip
         figures |= json.loads(result.read_text())
     return figures
