@@ -109,6 +109,11 @@ class IndexSync:
             if vectors.index is index and index.is_remote:
                 vectors.check(revision)
 
+    def vectors_behind(self) -> int:
+        """Return how many changes of the catalog the last of the vector indexes in other processes lacks."""
+        revision = self._documents.revision()
+        return max((vectors.behind(revision) for vectors in self._vector_syncs if vectors.index.is_remote), default=0)
+
     def follow_vectors(self) -> None:
         """Bring the vector indexes in other processes up to date in the background: one of them has failed."""
         for vectors in self._vector_syncs:

@@ -1,9 +1,11 @@
 """Creates the search engine of the settings."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from prometheus_client.registry import Collector
 
 from registry.catalog.document_rows import DEPRECATED
 from registry.catalog.documents import CatalogDocuments
@@ -15,6 +17,7 @@ from registry.domain.source_entry import REGISTRY
 from registry.indexing.active_space import ActiveSpace
 from registry.milvus.collections import MilvusCollections
 from registry.milvus.connection import MilvusConnection
+from registry.milvus.metrics import MilvusMetrics
 from registry.milvus.vectors import MilvusVectors
 from search.engine import Engine
 from search.index_takeover import take_over
@@ -25,6 +28,14 @@ from search.vectors.base import VectorsUnavailable
 _log = logging.getLogger("registry.indexing")
 
 
+class OpenedEngine(NamedTuple):
+    """An engine, the function that closes it, and the metrics of what it calls."""
+
+    engine: Engine
+    close: Callable[[], None]
+    metrics: Sequence[Collector]
+
+
 def create_engine(
     settings: Settings,
     database: Database,
@@ -33,8 +44,8 @@ def create_engine(
     indexes: Path,
     *,
     indexing: bool,
-) -> tuple[Engine, Callable[[], None]]:
-    """Return the engine with its index files in `indexes`, and the function that closes it. Raises DatabaseUnusable.
+) -> OpenedEngine:
+    """Return the engine with its index files in `indexes`. Raises DatabaseUnusable.
 
     A worker without `indexing` begins with the index files of the first one.
     """
@@ -71,7 +82,8 @@ def create_engine(
         if milvus is not None:
             milvus.close()
 
-    return engine, close
+    metrics = () if milvus is None else (MilvusMetrics(milvus, engine.index_sync.vectors_behind),)
+    return OpenedEngine(engine, close, metrics)
 
 
 def _milvus_options(

@@ -3,8 +3,11 @@
 import contextlib
 import logging
 import threading
+import time
 from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from registry.config.groups import SearchSettings
 from registry.db import DatabaseUnusable
@@ -43,6 +46,14 @@ def load_library() -> Any:
     return pymilvus
 
 
+class CallTotals(msgspec.Struct):
+    """The calls of one method: how many were sent, how many of them failed, and how long all took."""
+
+    calls: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
 class MilvusConnection:
     """Calls Milvus for all threads of a process. After a failure, calls fail at once until a retry is due.
 
@@ -61,6 +72,7 @@ class MilvusConnection:
         self._lock = threading.Lock()
         self._client: Any = None
         self._backoff = Backoff(_LONGEST_PAUSE)
+        self._totals: dict[str, CallTotals] = {}
         self.library = load_library()
 
     def call(self, method: str, *args: Any, seconds: float | None = None, **options: Any) -> Any:
@@ -70,16 +82,32 @@ class MilvusConnection:
         """
         if not self._backoff.is_due():
             raise VectorsUnavailable(self._backoff.problem or "Milvus does not answer")
+        started, is_failed = time.monotonic(), False
         try:
             result = self._run(method, args, options | {"timeout": seconds or self._seconds})
         except Exception as error:  # of the library, of gRPC, and what it does not catch
             if getattr(error, "code", None) in _NOT_FOUND:
                 return None
+            is_failed = True
             self.close()  # the library may have closed it, after which it never works again
             self._backoff.failed(f"Milvus at {self._uri} failed ({_reason(error)})")
             raise VectorsUnavailable(str(self._backoff.problem)) from None
+        finally:
+            self._count(method, time.monotonic() - started, is_failed=is_failed)
         self._backoff.succeeded()
         return result
+
+    def _count(self, method: str, seconds: float, *, is_failed: bool) -> None:
+        with self._lock:
+            totals = self._totals.setdefault(method, CallTotals())
+            totals.calls += 1
+            totals.failures += is_failed
+            totals.seconds += seconds
+
+    def totals(self) -> dict[str, CallTotals]:
+        """Return a copy of the totals of each method that was called."""
+        with self._lock:
+            return {method: msgspec.structs.replace(totals) for method, totals in self._totals.items()}
 
     def _run(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Run a method, and load a collection that Milvus has released since, as Milvus Lite does when it starts."""

@@ -1,7 +1,7 @@
 """Prometheus metrics of one process: requests, searches, publishing, the index and jobs."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, get_args
 
@@ -36,10 +36,16 @@ class Metrics:
         documents: Counts the stored vectors.
         count_jobs: Returns the number of jobs by kind and state.
         count_withdrawn: Returns the number of withdrawn installed skills by state.
+        others: Yield more metrics at each scrape.
     """
 
     def __init__(
-        self, engine: Engine, documents: Documents, count_jobs: CountJobs, count_withdrawn: CountWithdrawn
+        self,
+        engine: Engine,
+        documents: Documents,
+        count_jobs: CountJobs,
+        count_withdrawn: CountWithdrawn,
+        others: Sequence[Collector] = (),
     ) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the start time of each counter is useless, and doubles the output
         self._registry = CollectorRegistry()
@@ -79,7 +85,8 @@ class Metrics:
         self._pushed_files = Counter(
             "skill_registry_index_pushed_files", "Files of the index that were pushed.", registry=self._registry
         )
-        self._registry.register(_State(engine, documents, count_jobs, count_withdrawn))
+        for collector in (_State(engine, documents, count_jobs, count_withdrawn), *others):
+            self._registry.register(collector)
         self._children: dict[tuple[str, str, int], tuple[Callable[[], None], Callable[[float], None]]] = {}
 
     def answered(self, scope: Any, status: int, seconds: float) -> None:

@@ -163,7 +163,7 @@ class Services:
         self.embedder: Embedder | None = self.host.services.embedder if self.host else choose_embedder(settings)
         spaces, indexes = ActiveSpace(self.database, settings, self.embedder), index_folder(settings.data_dir, worker)
         self._snapshots = fetch_snapshots(settings, self.database, self.documents, indexes)
-        self.engine, self._close_engine = create_engine(
+        self.engine, self._close_engine, self._engine_metrics = create_engine(
             settings, self.database, self.documents, spaces, indexes, indexing=worker == 0
         )
         self.database.hooks.after_change(self.engine.changed)
@@ -228,7 +228,7 @@ class Services:
 
     def _make_registry(self, clock: Clock, worker: int) -> RegistryProfile:
         counts = (partial(count_jobs, self.database), partial(count_withdrawn, self.database))
-        metrics = Metrics(self.engine, self.documents, *counts)
+        metrics = Metrics(self.engine, self.documents, *counts, self._engine_metrics)
         self.usage.told = metrics.used
         return RegistryProfile(self.settings, self.database, metrics, clock, worker, self._access_of_scope(clock))
 

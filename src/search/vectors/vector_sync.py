@@ -59,8 +59,12 @@ class VectorSync:
 
     def check(self, revision: int) -> None:
         """Raise VectorsUnavailable if the index has not reached a revision of the catalog."""
-        if self._reached < revision:
-            raise VectorsUnavailable(f"the vectors are {revision - max(self._reached, 0)} changes behind")
+        if behind := self.behind(revision):
+            raise VectorsUnavailable(f"the vectors are {behind} changes behind")
+
+    def behind(self, revision: int) -> int:
+        """Return how many changes up to a revision of the catalog the index lacks."""
+        return max(0, revision - max(self._reached, 0))
 
     def follow(self) -> None:
         """Catch up in a thread, unless it runs: a search has failed, or changes are missing."""

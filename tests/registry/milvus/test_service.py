@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from registry.database.file_claims import hold
 from registry.milvus.vectors import MilvusVectors
@@ -75,6 +76,36 @@ def test_it_starts_without_milvus_and_finds_it_later(tmp_path: Path) -> None:
         assert ran(server, "encrypted archive") == "keyword"
         with milvus:
             wait_until(lambda: ran(server, "encrypted archive") == "hybrid", why=lambda: server.status()["embedding"])
+
+
+def test_calls_are_counted(tmp_path: Path, milvus_alone: MilvusServer) -> None:
+    write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
+    with RunningServer(tmp_path, *arguments(milvus_alone, "--profile", "registry")) as server:
+        server.sign_in("manager")
+        wait_until(lambda: ran(server, "protect") == "hybrid", why=lambda: server.status()["embedding"])
+        before = figures(server)
+        assert (before["calls search"], before["failures search"], before["behind"]) == (1, 0, 0)
+        assert before["calls upsert"] >= 2
+        assert 0 < before["seconds search"] < 60
+        milvus_alone.kill()
+        body = {"id": "late", "name": "late", "version": "1.0.0", "description": "Comes late."}
+        assert server.api("POST", "/skills", json=body).status_code == 201
+        wait_until(lambda: figures(server)["behind"] > 0 and server.status()["pending"] == 0)
+        assert sum(value for name, value in figures(server).items() if name.startswith("failures")) > 0
+        milvus_alone.start()
+        wait_until(lambda: figures(server)["behind"] == 0, why=server.status)
+
+
+def figures(server: RunningServer) -> dict[str, float]:
+    """Return the metrics of Milvus, each by its short name and its method."""
+    families = text_string_to_metric_families(server.http.get("/metrics").text)
+    samples = [sample for family in families for sample in family.samples]
+    prefix = "skill_registry_milvus_"
+    return {
+        " ".join((sample.name.removeprefix(prefix).removesuffix("_total"), *sample.labels.values())): sample.value
+        for sample in samples
+        if sample.name.startswith(prefix)
+    }
 
 
 def test_a_restored_catalog_is_copied_again(tmp_path: Path, milvus: MilvusServer) -> None:
