@@ -90,12 +90,17 @@ class MilvusConnection:
                 return None
             is_failed = True
             self.close()  # the library may have closed it, after which it never works again
-            self._backoff.failed(f"Milvus at {self._uri} failed ({_reason(error)})")
-            raise VectorsUnavailable(str(self._backoff.problem)) from None
+            self._backoff.failed(problem := self._problem(error, seconds or self._seconds))
+            raise VectorsUnavailable(problem) from None
         finally:
             self._count(method, time.monotonic() - started, is_failed=is_failed)
         self._backoff.succeeded()
         return result
+
+    def _problem(self, error: Exception, seconds: float) -> str:
+        from registry.milvus.problems import problem_of  # noqa: PLC0415 - it needs the extra
+
+        return problem_of(error, self._uri, self._database, seconds)
 
     def _count(self, method: str, seconds: float, *, is_failed: bool) -> None:
         with self._lock:
@@ -140,10 +145,3 @@ class MilvusConnection:
         if client is not None:
             with contextlib.suppress(Exception):
                 client.close()
-
-
-def _reason(error: Exception) -> str:
-    """Return what an error says, in one short line."""
-    details = getattr(error, "details", None)
-    text = str(details() if callable(details) else getattr(error, "message", error))
-    return f"{text.partition(chr(10))[0]:.200}"

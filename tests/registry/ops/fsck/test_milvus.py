@@ -141,7 +141,7 @@ def test_a_milvus_that_is_away_is_reported(world: World) -> None:
 
     report = world.inspect(uri="http://127.0.0.1:9", repair=True)
     assert (report.drift, list(report.unchecked)) == ([], ["vectors in Milvus"])
-    assert "Milvus at http://127.0.0.1:9 failed" in report.unchecked["vectors in Milvus"]
+    assert "Milvus at http://127.0.0.1:9 cannot be reached" in report.unchecked["vectors in Milvus"]
     world.kept.close()
     done = run("--repair")
     assert (done.code, "not checked vectors in Milvus: Milvus at http://127.0.0.1:9" in done.out) == (2, True), done.out
