@@ -148,6 +148,8 @@ def test_an_init_step_clones_the_index(chart: Chart) -> None:
         (f"{TWO},s3.bucket=,blobs.dir=/var/lib/skill-registry/p", "needs s3.bucket"),
         ("database.external=true", "needs the URL of the database"),
         ("secrets.databaseUrl=postgresql://db/registry", "set database.external"),
+        ("secrets.milvusToken=a:b", "set milvus.uri"),
+        ("milvus.uri=milvus:19530", "milvus"),
         ("ingress.enabled=true", "needs ingress.host"),
         ("s3.buckt=packages", "'buckt' not allowed"),
         ("auth.issuer=maybe", "issuer"),
@@ -168,8 +170,19 @@ def test_secrets_are_made_once_and_good_enough(chart: Chart, tmp_path: Path) -> 
     assert made[0]["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
-def test_secrets_are_nowhere_but_in_the_secret(chart: Chart) -> None:
-    values = CHART / "ci" / "folder-values.yaml"
+def test_vectors_are_in_milvus_if_it_is_named(chart: Chart, tmp_path: Path) -> None:
+    search = settings_of(chart.render("--values", LEAST), tmp_path).search
+    assert (search.vectors, search.milvus_uri, search.milvus_token) == ("memory", None, None)
+    search = settings_of(chart.render("--values", CHART / "ci" / "milvus-values.yaml"), tmp_path).search
+    assert (search.vectors, search.milvus_database, search.milvus_seconds) == ("milvus", "skills", 3)
+    assert search.milvus_uri is not None
+    assert search.milvus_uri.reveal() == "http://milvus.milvus:19530"
+    assert search.milvus_token is not None  # of the secret
+
+
+@pytest.mark.parametrize("name", ["folder", "milvus"])
+def test_secrets_are_nowhere_but_in_the_secret(chart: Chart, name: str) -> None:
+    values = CHART / "ci" / f"{name}-values.yaml"
     given = yaml.safe_load(values.read_text())["secrets"]
     objects = chart.render("--values", values)
     kept = [decoded(text) for text in only(objects, "Secret")["data"].values()]

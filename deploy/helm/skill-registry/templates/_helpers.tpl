@@ -34,6 +34,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if and .Values.secrets.databaseUrl (not .Values.database.external) -}}
 {{- fail "secrets.databaseUrl is set but not used: set database.external" -}}
 {{- end -}}
+{{- if and .Values.secrets.milvusToken (not .Values.milvus.uri) -}}
+{{- fail "secrets.milvusToken is set but not used: set milvus.uri" -}}
+{{- end -}}
 {{- if gt (int .Values.registry.replicaCount) 1 -}}
 {{- if not .Values.database.external -}}
 {{- fail "registry.replicaCount above 1 needs PostgreSQL: replicas cannot share a SQLite file; set database.external" -}}
@@ -77,6 +80,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   "project" (dict "file" "/var/lib/skill-registry/skill-project.toml")
   "limits" (dict "drain_seconds" .Values.drainSeconds)
 -}}
+{{- if .Values.milvus.uri -}}
+{{- $_ := set $fixed "search" (dict "vectors" "milvus" "milvus_uri" .Values.milvus.uri "milvus_database" .Values.milvus.database) -}}
+{{- end -}}
 {{- $defaults := dict "log" (dict "format" "json") "embedding" (dict "models_dir" "/opt/skill-registry/models") -}}
 {{- $settings := mergeOverwrite $defaults (deepCopy .Values.config) (deepCopy $fixed) -}}
 {{- include "skill-registry.toml" (dict "prefix" "" "table" $settings) -}}
@@ -101,6 +107,10 @@ env:
   {{- if and .Values.registry.enabled (not .Values.registryIndex.url) }}
   - name: SKILL_REGISTRY_REGISTRY_INDEX_URL
     valueFrom: { secretKeyRef: { name: {{ include "skill-registry.secret" . }}, key: registry-index-url } }
+  {{- end }}
+  {{- if .Values.milvus.uri }}
+  - name: SKILL_REGISTRY_SEARCH_MILVUS_TOKEN
+    valueFrom: { secretKeyRef: { name: {{ include "skill-registry.secret" . }}, key: milvus-token, optional: true } }
   {{- end }}
   {{- if .Values.s3.bucket }}
   - name: AWS_ACCESS_KEY_ID
