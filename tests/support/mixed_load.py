@@ -29,7 +29,8 @@ class Callers:
 
     With `bears_faults`, a request may fail in any way, and a package may be rejected, because a machine has no memory
     or no space left. `outcomes` counts answers by method and status, with 0 for none. `found_ms` are how long after its
-    acknowledgement a write was found through each replica, `searches` how many searches each of them took.
+    acknowledgement a write was found through each replica, `searches` how many searches each of them took, and `modes`
+    what ranked those.
     """
 
     def __init__(self, stores: RegistryStores, seed: int = 1, *, bears_faults: bool = False) -> None:
@@ -42,6 +43,7 @@ class Callers:
         self.outcomes: Counter[tuple[str, int]] = Counter()
         self.found_ms: list[float] = []
         self.searches: Counter[int] = Counter()
+        self.modes: Counter[str] = Counter()
         self._client = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False)
         self._finders = ThreadPoolExecutor(4 * len(self.replicas))
 
@@ -76,7 +78,9 @@ class Callers:
                 answer = self.send("POST", "/api/v1/search", replica, json={"query": word, "limit": 3})
                 if answer is None or not answer.is_success:
                     return  # killed, or without its database: this says nothing about what it would find
-                if skill_id in [hit["skill"]["id"] for hit in answer.json()["data"]["skills"]]:
+                data = answer.json()["data"]
+                self.modes[data["mode"]] += 1
+                if skill_id in [hit["skill"]["id"] for hit in data["skills"]]:
                     self.found_ms.append((time.monotonic() - acknowledged) * 1000)
                     self.searches[searches] += 1
                     return

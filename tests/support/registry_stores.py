@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from support.s3 import KEYS, SeaweedFS
 _ENDS = "new.state in ('accepted', 'rejected')"
 _NOTE = "insert into job_ends values (new.id, new.state)"
 _READ_ATTEMPTS = 10
+_EMBEDDED_SECONDS = 120
 _WATCH_SQLITE = (f"create trigger watch_ends after update of state on publish_jobs when {_ENDS} begin {_NOTE}; end",)
 _WATCH_POSTGRESQL = (
     f"create function note_end() returns trigger as $$ begin {_NOTE}; return new; end $$ language plpgsql",
@@ -50,10 +52,15 @@ class RegistryStores:
     """A database, a store of packages and an index behind HTTP, and servers over them with data folders of their own.
 
     SQLite and a folder unless a PostgreSQL server and a bucket are given; those are needed by more than one server.
+    `search` has the variables of the model and of the store of vectors.
     """
 
     def __init__(
-        self, folder: Path, postgres: PostgresServer | None = None, bucket: SeaweedFS | LyingBucket | None = None
+        self,
+        folder: Path,
+        postgres: PostgresServer | None = None,
+        bucket: SeaweedFS | LyingBucket | None = None,
+        search: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self._bucket = bucket
@@ -65,7 +72,8 @@ class RegistryStores:
         file = folder / "server-0" / "data" / "skill-registry.db"
         self._url = DatabaseUrl(postgres.new_database() if postgres else f"sqlite:///{file}")
         database = {} if self._url.file else {"SKILL_REGISTRY_DATABASE_URL": self._url.reveal()}
-        self.environment = database | (KEYS if bucket else {})
+        self.environment = database | (KEYS if bucket else {}) | dict(search or {})
+        self._has_vectors = bool(search)
         self.scope = f"s{secrets.token_hex(4)}"
         """Whose packages are published, so that several tests can share a bucket."""
 
@@ -85,7 +93,8 @@ class RegistryStores:
             (folder / "data").mkdir(parents=True)
             shutil.copy(self.servers[0].data_dir / "log.key", folder / "data" / "log.key")
         store = self._bucket.flags() if self._bucket else ()
-        made = Registry(folder, *store, *self._index, *args, env=self.environment)
+        model = ("--embedding-provider", "local") if self._has_vectors else ()
+        made = Registry(folder, *store, *self._index, *model, *args, env=self.environment)
         self.servers.append(made.start())
         if len(self.servers) == 1:
             self._watch_ends()
@@ -234,7 +243,13 @@ class RegistryStores:
         for server in self.servers:
             caller = server.caller()
             assert server.http.get("/api/v1/search", params={"q": "skill"}, headers=caller).is_success
+            if self._has_vectors:
+                server.wait_for(partial(self._is_embedded, server, caller), _EMBEDDED_SECONDS)
             assert server.http.get("/api/v1/status", headers=caller).json()["data"]["drift"] == 0
+
+    def _is_embedded(self, server: Registry, caller: dict[str, str]) -> bool:
+        status = server.http.get("/api/v1/status", headers=caller).json()["data"]
+        return bool(status["pending"] == 0 and status["drift"] == 0)
 
     def _check_leftovers(self) -> None:
         """Assert that there are no packages but those of jobs that can be retried, and no parts of any."""

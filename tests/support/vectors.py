@@ -1,12 +1,15 @@
 """Vectors distributed like those of embedding models, and the results of exact search over them."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from embeddings.base import Matrix
-from search.types import DocumentGone, Keys, Match, VectorPut
+from search.types import DocumentGone, Documents, Keys, Match, VectorPut
 from search.vectors.base import VectorIndex
+from search.vectors.vector_sync import VectorSync
+from support.waiting import wait_until
 
 
 def clustered_vectors(count: int, dim: int = 32, groups: int = 200, seed: int = 7) -> Matrix:
@@ -34,6 +37,14 @@ class VectorFeed:
 
     def vector_changes(self, space: str, since: int, limit: int) -> list[VectorPut | DocumentGone]:
         return [change for change in self.changes if change.revision > since][:limit]
+
+
+def copied(feed: VectorFeed | Documents, index: VectorIndex) -> VectorSync:
+    """Return what keeps the index at the revision of a catalog, once it is there, however slow the machine."""
+    sync = VectorSync(cast("Documents", feed), index, lambda: None)
+    sync.sync(feed.revision())
+    wait_until(lambda: not sync.behind(feed.revision()))
+    return sync
 
 
 def put(index: VectorIndex, keys: Sequence[int] | Keys, vectors: Matrix) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 from search.thread_health import ThreadHealth, rest, started
@@ -27,30 +26,41 @@ class VectorSync:
         self._documents = documents
         self._on_caught_up = on_caught_up
         self._lock = threading.Lock()
+        self._state = threading.Lock()
+        self._is_running = self._is_late = False
+        self._attempted = threading.Event()
         self._reached = -1
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._health = ThreadHealth("vector sync", _log, (VectorsUnavailable,), longest=10.0)
 
     def sync(self, revision: int) -> None:
-        """Apply all changes up to `revision`, or leave them to the thread."""
+        """Apply all changes up to `revision`. If another process needs more than a second, leave them to the thread."""
         if not self.index.is_remote:
-            self._catch_up(revision, None)
-        elif self._thread is None:
-            try:
-                self._catch_up(revision, time.monotonic() + _PATIENCE_SECONDS)
-            except VectorsUnavailable as error:
-                _log.warning("the vectors are behind: %s", error)
-            if self._reached < revision:
-                self.follow()
+            self._catch_up(revision)
+        elif not self._is_running and not self._is_current(revision):
+            self._attempted.clear()
+            self._start()
+            if self._is_running:
+                self._attempted.wait(_PATIENCE_SECONDS)
+            with self._state:
+                self._is_late |= self._is_running
 
-    def _catch_up(self, revision: int, deadline: float | None) -> None:
+    def _is_current(self, revision: int) -> bool:
+        """Return whether the index is known to have a revision, without a change."""
+        try:
+            if self.index.revision < revision:
+                return False
+        except VectorsUnavailable:  # the thread tells of it
+            return False
+        self._reached = max(self._reached, revision)
+        return True
+
+    def _catch_up(self, revision: int) -> None:
         # It stops at `revision`: under constant writes, a search would otherwise wait for every later change.
         index = self.index
         with self._lock:
             while index.revision < revision and not self._stopped.is_set():
-                if deadline is not None and time.monotonic() > deadline:
-                    return
                 changes = self._documents.vector_changes(index.space, index.revision, _VECTORS_PER_BATCH)
                 if not changes:
                     break
@@ -68,19 +78,31 @@ class VectorSync:
 
     def follow(self) -> None:
         """Catch up in a thread, unless it runs: a search has failed, or changes are missing."""
-        if self._thread is None and not self._stopped.is_set() and self._health.is_due():
+        with self._state:
+            self._is_late = True
+        self._start()
+
+    def _start(self) -> None:
+        with self._state:
+            if self._is_running or self._stopped.is_set() or not self._health.is_due():
+                return
+            self._is_running = True
             self._thread = started(self._follow, "follow-vectors", self._health)
+            self._is_running = self._thread is not None
 
     def _follow(self) -> None:
         is_done = False
         while not is_done and not self._stopped.is_set():
             with self._health.attempt(self._stopped):
-                self._catch_up(self._documents.revision(), None)
+                self._catch_up(self._documents.revision())
                 is_done = True
             if not is_done:
+                self._attempted.set()
                 rest(self._stopped, self._health.seconds_left())
-        self._thread = None
-        if not self._stopped.is_set():
+        with self._state:
+            is_late, self._is_running, self._is_late = self._is_late, False, False
+        self._attempted.set()
+        if is_late and not self._stopped.is_set():
             self._on_caught_up()
 
     def stop(self) -> None:

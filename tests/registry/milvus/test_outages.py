@@ -15,7 +15,7 @@ from search.types import DocumentGone, VectorPut
 from search.vectors.base import VectorsUnavailable
 from search.vectors.vector_sync import VectorSync
 from support.milvus_server import MilvusServer
-from support.vectors import VectorFeed, clustered_vectors
+from support.vectors import VectorFeed, clustered_vectors, copied
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.outside
@@ -68,6 +68,25 @@ def _answers(index: MilvusVectors) -> bool:
         return False
 
 
+def test_a_milvus_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
+    with MilvusServer(tmp_path / "milvus") as server:
+        connection, feed = server.connection(30.0), VectorFeed(str(tmp_path), VECTORS)
+        index = index_of(connection, tmp_path, feed)
+        sync = copied(feed, index)
+        feed.changes.append(DocumentGone(51, 5))
+        server.pause()
+        started = time.monotonic()
+        sync.sync(51)
+        assert time.monotonic() - started < 5
+        with pytest.raises(VectorsUnavailable, match="1 changes behind"):
+            sync.check(51)
+        server.resume()
+        wait_until(lambda: not sync.behind(51))
+        assert len(index) == 49
+        sync.stop()
+        connection.close()
+
+
 def test_a_write_that_was_interrupted_is_applied_again(milvus: MilvusServer, tmp_path: Path) -> None:
     connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
     index = index_of(connection, tmp_path, feed)
@@ -75,7 +94,7 @@ def test_a_write_that_was_interrupted_is_applied_again(milvus: MilvusServer, tmp
     index._write_rows(index.alias, feed.changes[30:40])  # its process was killed before it wrote the revision
     again = index_of(connection, tmp_path, feed)
     assert again.revision == 30
-    VectorSync(feed, again, lambda: None).sync(50)
+    copied(feed, again)
     assert (len(again), again.revision) == (50, 50)
     connection.close()
 
@@ -95,8 +114,7 @@ def test_of_two_processes_one_writes_and_both_find(milvus: MilvusServer, tmp_pat
 def test_lost_vectors_are_copied_again(milvus: MilvusServer, tmp_path: Path) -> None:
     connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
     index = index_of(connection, tmp_path, feed)
-    sync = VectorSync(feed, index, lambda: None)
-    sync.sync(50)
+    sync = copied(feed, index)
     name = connection.call("describe_alias", index.alias)["collection_name"]
     connection.call("drop_alias", index.alias)
     connection.call("drop_collection", name)
@@ -104,22 +122,22 @@ def test_lost_vectors_are_copied_again(milvus: MilvusServer, tmp_path: Path) -> 
         best(index)
     sync.follow()
     wait_until(lambda: _answers(index) and len(index) == 50)
+    sync.stop()  # its thread may still hold the claim
     index.rebuild()
     assert (best(index), len(index), index.revision) == ([5], 50, 50)
     assert np.isnan(index.cosines(VECTORS[:1], np.array([999]))).all()
-    sync.stop()
     connection.close()
 
 
 def test_a_later_state_is_replaced_and_not_searched(milvus: MilvusServer, tmp_path: Path) -> None:
     connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
-    VectorSync(feed, index_of(connection, tmp_path, feed), lambda: None).sync(50)
+    copied(feed, index_of(connection, tmp_path, feed))
     restored = VectorFeed(str(tmp_path), VECTORS[:20])
     other = index_of(connection, tmp_path, restored)
     assert other.revision == 0
     with pytest.raises(VectorsUnavailable, match="a later state of the catalog"):
         best(other)
-    VectorSync(restored, other, lambda: None).sync(20)
+    copied(restored, other)
     assert (len(other), other.revision, best(other)) == (20, 20, [5])
     assert np.isnan(other.cosines(VECTORS[:1], np.array([21]))).all()
     assert MilvusCollections(connection, str(tmp_path), partial(hold, tmp_path / "claims")).unused(["space"]) == []
@@ -128,7 +146,7 @@ def test_a_later_state_is_replaced_and_not_searched(milvus: MilvusServer, tmp_pa
 
 def test_a_process_that_only_reads_writes_nothing(milvus: MilvusServer, tmp_path: Path) -> None:
     connection, feed = milvus.connection(), VectorFeed(str(tmp_path), VECTORS)
-    VectorSync(feed, index_of(connection, tmp_path, feed), lambda: None).sync(50)
+    copied(feed, index_of(connection, tmp_path, feed))
     behind = VectorFeed(str(tmp_path), VECTORS[:20])
     reader = index_of(connection, tmp_path, behind, writes=False)
     assert (reader.revision, best(reader)) == (50, [5])

@@ -11,11 +11,10 @@ from registry.milvus.connection import MilvusConnection
 from registry.milvus.vectors import MilvusVectors
 from registry.ops.fsck import Report
 from search.types import DocumentGone, VectorPut
-from search.vectors.vector_sync import VectorSync
 from support.commands import Done
 from support.kept_registry import KeptRegistry
 from support.milvus_server import MilvusServer
-from support.vectors import VectorFeed
+from support.vectors import VectorFeed, copied
 
 pytestmark = pytest.mark.outside
 DIMENSION = 128
@@ -31,7 +30,7 @@ class World:
         self.collections = MilvusCollections(connection, self.documents.catalog_id, kept.database.claim)
         self.collections.drop_unused([])  # of the test before, which had a copy of the same catalog
         self.index = self.opened()
-        VectorSync(self.documents, self.index, lambda: None).sync(self.documents.revision())
+        copied(self.documents, self.index)
         self.names = self.collections.unused([])
 
     def opened(self, space: str = "") -> MilvusVectors:
