@@ -13,11 +13,28 @@ _BOUNDARY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _MARK = re.compile(
-    r"[\W\d]*+(?:and )?(?:also|additionally|besides|plus|next|second(?:ly)?|then|as well as"
+    r"[\W\d]*+(?:and )?(?:also|additionally|in addition|besides|plus|next|second(?:ly)?|then|as well as"
     r"|after(?:wards| that| this)|(?:once|when) (?:that|this|it)(?: is|'s))\b",
     re.IGNORECASE,
 )
+_AT_NUMBER = re.compile(r"^[ \t]*+\d{1,2}\.\Z", re.MULTILINE)
+"""The number of an item of a list, which is no sentence."""
+
+_LEAD = re.compile(
+    r"(?:[\W\d]{0,20}?(?:\d{1,2}[.)]|[-*•])\s++)?+"
+    r"(?:[\W\d]{0,20}+(?:and|also|additionally|in addition|besides|plus|next|first(?:ly)?|second(?:ly)?|then|finally"
+    r"|as well as|after(?:wards| that| this)|(?:once|when) (?:that|this|it)(?: is|'s)(?: \w++)?)(?=\W)[\s,:;]*+)*+",
+    re.IGNORECASE,
+)
+"""The number and the words at the beginning of a piece that say only where it stands. A search would use them too."""
+
 _TWO_THINGS = re.compile(r"\b(?:two|both|couple of) (?:things|questions|tasks|requests|jobs)\b", re.IGNORECASE)
+_ANNOUNCEMENT = re.compile(
+    r"[^.:!?\n]{0,40}?\b(?:two|both|couple of) (?:things|questions|tasks|requests|jobs)\b[^.:!?\n]{0,20}[.:!?]\s++",
+    re.IGNORECASE,
+)
+"""The beginning of a prompt that only says that two requests follow, such as `I have two questions:`."""
+
 _MOST_WORDS = 60
 """The words of a prompt that may be divided. In a longer one, sentences are steps, conditions and background."""
 
@@ -39,7 +56,10 @@ class Division(NamedTuple):
 
 
 class Divisions(NamedTuple):
-    """The pieces of a prompt between its boundaries, and where it may be divided."""
+    """The pieces of a prompt between its boundaries, and where it may be divided.
+
+    Pieces and sides are without the words that say only where they stand.
+    """
 
     pieces: Sequence[str]
     places: Sequence[Division]
@@ -49,21 +69,24 @@ def divisions(text: str) -> Divisions:
     """Return where a prompt may be divided; no places if it is long, has no boundary, or too many."""
     if text.count(" ") + text.count("\n") >= _MOST_WORDS:
         return Divisions([], [])
-    boundaries = list(_BOUNDARY.finditer(text))
+    says_two = _TWO_THINGS.search(text) is not None
+    if says_two and (announcement := _ANNOUNCEMENT.match(text)):
+        text = text[announcement.end() :]
+    boundaries = [each for each in _BOUNDARY.finditer(text) if not _AT_NUMBER.search(text, 0, each.start())]
     if not 0 < len(boundaries) < _MOST_PIECES:
         return Divisions([], [])
     ends, starts = [*(each.start() for each in boundaries), len(text)], [0, *(each.end() for each in boundaries)]
-    pieces = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    says_two = _TWO_THINGS.search(text) is not None
-    sides = [
-        Division(
-            number,
-            text[: each.start()].strip(),
-            text[each.end() :].strip(),
-            says_two or "\n" in each[0] or _MARK.match(text, each.start()) is not None,
-        )
-        for number, each in enumerate(boundaries, 1)
-    ]
-    places = [side for side in sides if min(len(side.before.split()), len(side.after.split())) >= _SIDE_WORDS]
+    pieces = [_without_lead(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+    places = []
+    for number, each in enumerate(boundaries, 1):
+        before, after = text[: each.start()], text[each.end() :]
+        if min(len(before.split()), len(after.split())) >= _SIDE_WORDS:
+            is_marked = says_two or "\n" in each[0] or _MARK.match(text, each.start()) is not None
+            places.append(Division(number, _without_lead(before), _without_lead(after), is_marked))
     marked = [place for place in places if place.is_marked]
     return Divisions(pieces, marked or places)
+
+
+def _without_lead(text: str) -> str:
+    """Return a piece without the words that say only where it stands; the piece itself if it has no other words."""
+    return _LEAD.sub("", text, count=1).strip() or text.strip()
