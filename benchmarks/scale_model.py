@@ -37,6 +37,7 @@ LOAD = 100
 
 BUSY = 0.6
 CORES_OF_A_REPLICA = 8
+WRITE = "write: until words find it, p50 ms"
 HOUR, DAY = 3600.0, 86_400.0
 
 Form = Literal["linear", "power"]
@@ -133,6 +134,7 @@ def figures() -> dict[str, Figure]:
             fitted("linear", sizes_of(now, "building: words, processor seconds")),
             now,
         ),
+        Figure("a write until words find it", "ms", fitted("linear", sizes_of(now, WRITE)), now),
         Figure("IVF: build", "s", fitted("power", sizes_of(before, "building: vectors, seconds")), before),
         Figure("HNSW: build", "s", fitted("power", hnsw), "skill-sizes, postgres-vectors"),
     ]
@@ -192,6 +194,7 @@ def searches(skills: int, fits: Mapping[str, Figure]) -> dict[str, float]:
     seconds = LOAD / 1000 / BUSY
     return {
         "one index: keyword search, p50, ms": fits["keyword search, p50"].fit.at(skills),
+        "one index: a write until words find it, ms": fits["a write until words find it"].fit.at(skills),
         "one index: searches per second and core": 1000 / one,
         f"one index: cores for {LOAD} searches/s": one * seconds,
         f"one index: replicas of {CORES_OF_A_REPLICA} cores for them": math.ceil(one * seconds / CORES_OF_A_REPLICA),
