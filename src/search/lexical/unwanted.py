@@ -32,7 +32,7 @@ def unwanted_keys(reader: LexicalReader, thing: str, names_of: NamesOf) -> list[
     for count in range(len(words), 0, -1):
         part = words[:count]
         terms = query_terms(" ".join(part))
-        if not all(map(reader.is_known, terms)) or not _is_name(reader, part, terms):
+        if not terms or not all(map(reader.is_known, terms)) or not _is_name(reader, part, terms):
             continue
         match = reader.search(terms, _MOST_DOCUMENTS, Filter())
         keys = match.keys.tolist()

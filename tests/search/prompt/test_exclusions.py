@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from search.engine import Engine
 from search.prompt.exclusions import exclusions, without_exclusions
@@ -69,3 +71,17 @@ def test_the_phrase_is_left_out_of_the_text() -> None:
     text = "unit tests for Vue (not React), please"
     assert [each.thing for each in exclusions(text)] == ["React"]
     assert without_exclusions(text, exclusions(text)) == "unit tests for Vue , please"
+
+
+@pytest.mark.parametrize("thing", ["—", "§", "🙂", "…", "''", "x" * 70, "— playwright", "\u0301", "🙂 browser"])
+def test_a_thing_without_a_word_excludes_nothing(engine: Engine, thing: str) -> None:
+    for form in ("automate the browser without {}", "automate the browser, not {}", "automate the browser ({})"):
+        assert {hit.id for hit in page(engine, form.format(thing))} >= {"playwright-browser", "selenium-browser"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    words=st.lists(st.sampled_from(["without", "not", "no", "except", "instead of", "don't use"]) | st.text(max_size=8))
+)
+def test_any_text_has_an_answer(engine: Engine, words: list[str]) -> None:
+    page(engine, " ".join(("browser", *words)))
