@@ -34,6 +34,7 @@ _SEED = 20261125
 _MOST = 400
 """The queries of a set."""
 
+_DOCUMENTS = Path(__file__).parents[1] / "docs"
 _COMPOUND = re.compile(
     r"\b(?:[a-z]+[A-Z]\w{3,30}|[A-Z]{2,8}\d{3,6}|[A-Z]{3,}(?:_[A-Z]{3,})+|[a-z]{2,}(?:_[a-z]{2,}){1,4})\b"
 )
@@ -96,6 +97,43 @@ def pasted(world: World) -> Figures:
             groups[group].append(value)
     figures |= {group: _mean(values) for group, values in sorted(groups.items())}
     return figures | {"ratio": round(figures["with a paste"] / max(plain["ndcg"], 0.1), 3)}
+
+
+def documented(world: World) -> Figures:
+    """Measure requests beside a pasted document of prose: paragraphs of this project's pages, 150 to 1,500 words.
+
+    The rules were written with the READMEs of Python packages, which no part measures.
+    """
+    pages = sorted(_DOCUMENTS.glob("decisions/*.md" if world.part == "train" else "*.md"))
+    documents = [page.read_text(encoding="utf-8").strip().split("\n\n") for page in pages]
+    chooses, groups = world.random("documented"), defaultdict(list)
+    for text, gains in world.requests("documented"):
+        document, size = chooses.choice(documents), chooses.choice((150, 300, 700, 1500))
+        pasted = _about(size, document, chooses.randrange(len(document)))
+        middle = max(1, len(pasted) // 2)
+        place, parts = chooses.choice(
+            [
+                ("before", [text, *pasted]),
+                ("after", [*pasted, text]),
+                ("around", [*pasted[:middle], text, *pasted[middle:]]),
+            ]
+        )
+        value = ndcg(world.page("\n\n".join(parts)), gains)
+        groups["plain"].append(ndcg(world.page(text), gains))
+        for group in ("with a document", place, f"{size} words"):
+            groups[group].append(value)
+    figures = {group: _mean(values) for group, values in sorted(groups.items())}
+    return figures | {"ratio": round(figures["with a document"] / max(figures["plain"], 0.1), 3)}
+
+
+def _about(words: int, paragraphs: Sequence[str], start: int) -> list[str]:
+    """Return paragraphs from one on, and from the first after the last, until they have so many words."""
+    chosen: list[str] = []
+    for paragraph in (*paragraphs[start:], *paragraphs[:start]):
+        chosen.append(paragraph)
+        if sum(len(each.split()) for each in chosen) >= words:
+            break
+    return chosen
 
 
 def _names(world: World) -> list[tuple[str, str]]:
@@ -221,7 +259,7 @@ def plain(world: World) -> Figures:
     return world.quality(world.requests("plain", 10**6))
 
 
-SETS = (plain, pasted, named, two_requests, framed, unwanted, words_of_names, identifiers, relevance)
+SETS = (plain, pasted, documented, named, two_requests, framed, unwanted, words_of_names, identifiers, relevance)
 
 
 def _labelled(arguments: argparse.Namespace, ids: set[str]) -> Labelled:

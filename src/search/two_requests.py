@@ -63,7 +63,10 @@ def _sides(place: Division, pieces: Matrix, words: Matrix) -> Sides:
 def with_both(whole: Ranking, found: Sequence[Ranking], sides: Sides) -> Ranking:
     """Return the ranking of the whole, with the first page filled from both sides too if they are two requests."""
     pages = [ranking[:PAGE] for ranking in found]
-    if len(whole) == 0 or not all(pages) or not _are_two_requests(whole[0], pages, sides):
+    # What has no evidence at all, such as a side of unknown words, is no request.
+    if not all(page and evidence_of(page[0].score) > 0 for page in (whole[:PAGE], *pages)):
+        return whole
+    if not _are_two_requests(whole[0], pages, sides):
         return whole
     first, ranked = whole[0], set(whole.keys(len(whole)))
     best: dict[int, tuple[float, Fused]] = {}

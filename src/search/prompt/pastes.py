@@ -48,7 +48,7 @@ def without_paste(text: str) -> Paste | None:
     pasted = "\n".join(piece for form, piece in marked if form is Form.MACHINE)
     if sum(1 for _ in _WORD.finditer(pasted)) < PASTE_WORDS:
         return None
-    request = "\n".join(piece for form, piece in marked if form is Form.PROSE)
+    request = "\n".join(piece for form, piece in marked if form is not Form.MACHINE).strip()
     return Paste(request, pasted) if request else None
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from search.prompt.documents import without_document
 from search.prompt.frames import without_frame
 from search.prompt.pastes import without_paste
 from search.stop_words import STOP_WORDS
@@ -32,7 +33,7 @@ class Prompt(NamedTuple):
     """A query as it is searched.
 
     `written` is what was sent, `text` what is searched of it. `identifiers` are words of a paste, for those that few
-    documents have. `left_out` is the number of characters of machines' texts, and `cut` that of the request's middle.
+    documents have. `left_out` is the number of characters of pastes, and `cut` that of the request's middle.
     """
 
     written: str
@@ -45,15 +46,18 @@ class Prompt(NamedTuple):
 def read_prompt(query: str) -> Prompt:
     """Return what is searched of a query. The time is linear in its length."""
     paste = without_paste(query)
-    request, cut = _ends(query if paste is None else paste.request)
+    request, cut = _ends(query if paste is None else paste.request)  # bounds what is read as paragraphs
+    pasted, left_out = ("", 0) if paste is None else (paste.pasted, len(query) - len(paste.request))
+    if (parts := without_document(request)) is not None:
+        pasted, left_out = f"{pasted}\n{parts.document}", left_out + len(request) - len(parts.request)
+        request = parts.request
     text = normalized(request)
-    if paste is None:
+    if not pasted:
         return Prompt(text, without_frame(text), cut=cut)
-    told = "" if _says_something(text) else _telling_lines(paste.pasted)
-    words = dict.fromkeys(_IDENTIFIER.findall(paste.pasted))
+    told = "" if _says_something(text) else _telling_lines(pasted)
+    words = dict.fromkeys(_IDENTIFIER.findall(pasted))
     identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
-    left_out = len(query) - len(paste.request) - len(told)
-    return Prompt(text, normalized(f"{without_frame(text)}\n{told}"), identifiers, left_out, cut)
+    return Prompt(text, normalized(f"{without_frame(text)}\n{told}"), identifiers, left_out - len(told), cut)
 
 
 def _says_something(request: str) -> bool:
@@ -79,7 +83,7 @@ def left_out_notes(prompt: Prompt) -> list[str]:
     """Return what was not searched, in words."""
     notes = []
     if prompt.left_out:
-        notes.append(f"left out of the search: {prompt.left_out:,} characters of logs, code or data")
+        notes.append(f"left out of the search: {prompt.left_out:,} characters of logs, code, data or a document")
     if prompt.cut:
         notes.append(f"left out of the search: {prompt.cut:,} characters in the middle of the query")
     return notes

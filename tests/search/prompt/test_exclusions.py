@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from search.engine import Engine
@@ -80,6 +80,7 @@ def test_a_thing_without_a_word_excludes_nothing(engine: Engine, thing: str) -> 
 
 
 @settings(max_examples=200, deadline=None)
+@example(["don't use", "\r:", "without", "¼100"])  # a side without evidence
 @given(
     words=st.lists(st.sampled_from(["without", "not", "no", "except", "instead of", "don't use"]) | st.text(max_size=8))
 )
