@@ -67,7 +67,8 @@ def _unusual_words(text: str) -> list[str]:
     return [
         word
         for word in dict.fromkeys(text.split())
-        if not ((bare := word.rstrip(".:")).isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
+        if not (word.islower() and word.isalpha())
+        and not ((bare := word.rstrip(".:")).isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
     ]
 
 
@@ -124,7 +125,7 @@ def _wholes(token: str) -> Iterator[str]:
 
 def _is_identifier(token: str) -> bool:
     """Return whether a token is the name of code. Names such as `PayPal`, `EC2`, `IDs` and `mp3` are words."""
-    if not _SHORTEST <= len(token) <= _LONGEST or not _LETTER.search(token):
+    if not _SHORTEST <= len(token) <= _LONGEST or not (token[0].isalpha() or _LETTER.search(token)):
         return False
     if "." in token and _DOMAIN.fullmatch(token):
         return False
