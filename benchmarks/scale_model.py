@@ -134,7 +134,6 @@ def figures() -> dict[str, Figure]:
             fitted("linear", sizes_of(now, "building: words, processor seconds")),
             now,
         ),
-        Figure("a write until words find it", "ms", fitted("linear", sizes_of(now, WRITE)), now),
         Figure("IVF: build", "s", fitted("power", sizes_of(before, "building: vectors, seconds")), before),
         Figure("HNSW: build", "s", fitted("power", hnsw), "skill-sizes, postgres-vectors"),
     ]
@@ -154,6 +153,7 @@ def constants() -> dict[str, float]:
         "changes that a replica applies per second": applied,
         "part of a replica's core that all publishing takes, %": 100 * published / applied,
         "minutes to catch up with a day of it": DAY * published / applied / 60,
+        "a write until words find it, p50, ms": max(sizes_of("scale-writes", WRITE).values()),
         "a write is found on another replica by words, p95, ms": found["by words p95, ms"],
         "… by meaning, p95, ms": found["by meaning p95, ms"],
     }
@@ -194,7 +194,6 @@ def searches(skills: int, fits: Mapping[str, Figure]) -> dict[str, float]:
     seconds = LOAD / 1000 / BUSY
     return {
         "one index: keyword search, p50, ms": fits["keyword search, p50"].fit.at(skills),
-        "one index: a write until words find it, ms": fits["a write until words find it"].fit.at(skills),
         "one index: searches per second and core": 1000 / one,
         f"one index: cores for {LOAD} searches/s": one * seconds,
         f"one index: replicas of {CORES_OF_A_REPLICA} cores for them": math.ceil(one * seconds / CORES_OF_A_REPLICA),

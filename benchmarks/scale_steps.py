@@ -204,7 +204,7 @@ def _writes(engine: Engine, model: Embedder, database: Database) -> Figures:
         before = documents.revision()
         started, busy = time.perf_counter(), time.process_time()
         with database.write() as transaction:
-            catalog.save(transaction, skill, "its text")
+            catalog.save(transaction, skill, " ".join(f"word{word * number}" for word in range(100)))
         engine.changed()
         keyword_times.append(time.perf_counter() - started)
         busy_times.append(time.process_time() - busy)
