@@ -11,6 +11,9 @@ from registry.milvus.connection import MilvusConnection
 
 _SLOW_SECONDS = 60.0
 
+_REST = re.compile("[0-9a-f]{16}_[0-9a-f]{8}")
+"""What follows the prefix of the catalog in the name of a collection: the space, and a random number."""
+
 Claim = Callable[[str], AbstractContextManager[bool]]
 """Claims a piece of work for a block, as `Database.claim` does."""
 
@@ -79,5 +82,6 @@ class MilvusCollections:
                         yield _Unused(name, alias if name == current else None)
 
     def _names(self) -> list[str]:
-        pattern = re.compile(rf"{_prefix(self._catalog_id)}[0-9a-f]{{16}}_[0-9a-f]{{8}}")
-        return sorted(name for name in self._milvus.call("list_collections") if pattern.fullmatch(name))
+        prefix = _prefix(self._catalog_id)
+        names = [name for name in self._milvus.call("list_collections") if name.startswith(prefix)]
+        return sorted(name for name in names if _REST.fullmatch(name, len(prefix)))

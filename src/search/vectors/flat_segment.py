@@ -103,7 +103,7 @@ class FlatSegment:
         """Return the greatest cosine of each row with any of the vectors, -inf for row -1; shape (len(rows),)."""
         best = np.full(len(rows), -np.inf, np.float32)
         for index, start in self._indexes():
-            if index.ntotal:
+            if index.ntotal and len(rows):  # FAISS takes no pointer to nothing
                 inside = np.where((rows >= start) & (rows < start + index.ntotal), rows - start, -1)
                 np.maximum(best, _cosines_at(index, vectors, inside), out=best)
         return best

@@ -79,6 +79,10 @@ def test_an_empty_index_finds_nothing(empty: VectorIndex) -> None:
     assert len(empty) == 0
 
 
+def test_no_documents_have_no_cosines(index: VectorIndex) -> None:
+    assert index.cosines(SMALL[:2], np.array([], np.int64)).shape == (0,)
+
+
 def test_all_documents_are_found_if_there_are_fewer_than_the_limit(empty: VectorIndex) -> None:
     put(empty, [7, 8], SMALL[:2])
     assert sorted(empty.search(SMALL[:1], 5).keys.tolist()) == [7, 8]
