@@ -113,8 +113,8 @@ def documented(world: World) -> Figures:
         middle = max(1, len(pasted) // 2)
         place, parts = chooses.choice(
             [
-                ("before", [text, *pasted]),
-                ("after", [*pasted, text]),
+                ("after", [text, *pasted]),
+                ("before", [*pasted, text]),
                 ("around", [*pasted[:middle], text, *pasted[middle:]]),
             ]
         )

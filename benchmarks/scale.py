@@ -12,7 +12,6 @@ What was made is left in `--folder` and used again.
 import argparse
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,11 +21,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import registry.__main__  # noqa: F401 - limits threads as the command does, also those of the steps
 import scale_steps
 from results_file import keep
-
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""The limits that the command sets for itself, `registry.__main__`."""
 
 STEPS = ("fill", "build", "search", "serve")
 ASKED = {
@@ -47,7 +44,7 @@ def measure(size: int, folder: Path, arguments: argparse.Namespace) -> dict[str,
             subprocess.run(
                 [sys.executable, scale_steps.__file__, step, "--size", str(size), "--folder", str(folder),
                  "--corpus", str(arguments.corpus), "--queries", str(arguments.queries), *more],
-                check=True, env={**os.environ, **ONE_THREAD},
+                check=True,
             )  # fmt: skip
         figures |= json.loads(result.read_text())
     return figures

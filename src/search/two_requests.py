@@ -62,15 +62,15 @@ def _sides(place: Division, pieces: Matrix, words: Matrix) -> Sides:
 
 def with_both(whole: Ranking, found: Sequence[Ranking], sides: Sides) -> Ranking:
     """Return the ranking of the whole, with the first page filled from both sides too if they are two requests."""
-    pages = [ranking[:PAGE] for ranking in found]
+    own, *pages = (ranking[:PAGE] for ranking in (whole, *found))
     # What has no evidence at all, such as a side of unknown words, is no request.
-    if not all(page and evidence_of(page[0].score) > 0 for page in (whole[:PAGE], *pages)):
+    if not all(page and evidence_of(page[0].score) > 0 for page in (own, *pages)):
         return whole
-    if not _are_two_requests(whole[0], pages, sides):
+    if not _are_two_requests(own[0], pages, sides):
         return whole
-    first, ranked = whole[0], set(whole.keys(len(whole)))
+    first, ranked = own[0], set(whole.keys(len(whole)))
     best: dict[int, tuple[float, Fused]] = {}
-    for page, sure in ((whole[:PAGE], 1), *((page, _SURE) for page in pages)):
+    for page, sure in ((own, 1), *((page, _SURE) for page in pages)):
         most = evidence_of(page[0].score)
         for rank, hit in enumerate(page):
             share = evidence_of(hit.score) / most + (rank < sure)

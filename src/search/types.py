@@ -127,8 +127,11 @@ class Match(NamedTuple):
 
     def only(self, allowed: Keys) -> "Match":
         """Return the documents whose keys are among `allowed`, in order."""
-        passed = among(self.keys, allowed)
-        return Match(self.keys[passed], self.scores[passed])
+        return self.at(among(self.keys, allowed))
+
+    def at(self, places: Flags | NDArray[np.intp]) -> "Match":
+        """Return some of the documents, by flags or places."""
+        return Match(self.keys[places], self.scores[places])
 
     def first(self, limit: int) -> "Match":
         """Return the first `limit` documents."""
@@ -136,8 +139,7 @@ class Match(NamedTuple):
 
     def best(self, limit: int) -> "Match":
         """Return the `limit` documents with the highest scores, best first."""
-        order = np.argsort(-self.scores, kind="stable")[:limit]
-        return Match(self.keys[order], self.scores[order])
+        return self.at(np.argsort(-self.scores, kind="stable")[:limit])
 
 
 class Filter(NamedTuple):

@@ -174,6 +174,10 @@ class CatalogDocuments:
         space = read_fact(self._database, _BACKFILL_FACT)
         return set() if space is None else {space}
 
+    def spaces_in_use(self, of_services: Iterable[str]) -> set[str]:
+        """Return the spaces that something needs: services, stored vectors, or the current backfill."""
+        return {*self.spaces(), *self.backfill_spaces(), *of_services}
+
     def drop_other_spaces(self, spaces: Sequence[str]) -> int:
         """Delete the vectors of all spaces except `spaces` and that of the backfill; return their number."""
         backfill = self.backfill_spaces()

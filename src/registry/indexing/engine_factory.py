@@ -102,8 +102,7 @@ def _activate(spaces: ActiveSpace, collections: MilvusCollections, documents: Ca
     """Activate the space, and remove the collections of former ones. If Milvus is away, the next start removes them."""
     spaces.activate()
     try:
-        used = {*documents.spaces(), *documents.backfill_spaces(), *spaces.dimensions()}
-        for name in collections.drop_unused(used):
+        for name in collections.drop_unused(documents.spaces_in_use(spaces.dimensions())):
             _log.info("removed the collection %s from Milvus, which no space uses", name)
     except VectorsUnavailable as error:
         _log.warning("the unused collections in Milvus stay until the next start: %s", error)

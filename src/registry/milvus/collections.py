@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from registry.milvus.connection import MilvusConnection
-
-_SLOW_SECONDS = 60.0
+from registry.milvus.connection import SLOW_SECONDS, MilvusConnection
 
 _REST = re.compile("[0-9a-f]{16}_[0-9a-f]{8}")
 """What follows the prefix of the catalog in the name of a collection: the space, and a random number."""
@@ -64,7 +62,7 @@ class MilvusCollections:
         for found in self._unused(spaces):
             if found.alias is not None:
                 self._milvus.call("drop_alias", found.alias)
-            self._milvus.call("drop_collection", found.name, seconds=_SLOW_SECONDS)
+            self._milvus.call("drop_collection", found.name, seconds=SLOW_SECONDS)
             dropped.append(found.name)
         return dropped
 

@@ -14,6 +14,9 @@ from registry.db import DatabaseUnusable
 from search.backoff import Backoff
 from search.vectors.base import VectorsUnavailable
 
+SLOW_SECONDS = 60.0
+"""How long a call may take that writes, or reads much."""
+
 _LONGEST_PAUSE = 10.0
 _NOT_FOUND = {100, 1600}
 """The codes of a missing collection and a missing alias. Milvus Lite has one for both."""

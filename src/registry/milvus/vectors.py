@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embeddings.base import Matrix, Vector
 from registry.milvus.collections import Claim, alias_of, new_collection_name
-from registry.milvus.connection import MilvusConnection
+from registry.milvus.connection import SLOW_SECONDS, MilvusConnection
 from search.fusion import MINILM, NullDistribution, null_distribution
 from search.types import DocumentGone, Keys, Match, VectorPut
 from search.vectors.base import VectorsUnavailable
@@ -30,7 +30,6 @@ _MAX_KEYS = 5000
 """The most keys in one expression: they are part of its text."""
 
 _BATCH_BYTES = 4 << 20
-_SLOW_SECONDS = 60.0
 _WAIT_SECONDS = 2.0
 _POLL_SECONDS = 0.05
 _STRONG: dict[str, Any] = {"consistency_level": "Strong"}
@@ -170,9 +169,9 @@ class MilvusVectors:
         size = max(1, _BATCH_BYTES // (4 * self._dim))
         for start in range(0, len(puts), size):
             rows = [self._row(put.key, put.revision, put.vector) for put in puts[start : start + size]]
-            self._milvus.call("upsert", name, data=rows, seconds=_SLOW_SECONDS)
+            self._milvus.call("upsert", name, data=rows, seconds=SLOW_SECONDS)
         for start in range(0, len(gone), _MAX_KEYS):
-            self._milvus.call("delete", name, ids=gone[start : start + _MAX_KEYS], seconds=_SLOW_SECONDS)
+            self._milvus.call("delete", name, ids=gone[start : start + _MAX_KEYS], seconds=SLOW_SECONDS)
 
     def _row(self, key: int, revision: int, vector: Matrix) -> dict[str, Any]:
         lot = _LOTS if key == _MARK else (key * 2_654_435_761 & 0xFFFF_FFFF) >> 16
@@ -180,7 +179,7 @@ class MilvusVectors:
 
     def _write_mark(self, name: str, revision: int) -> None:
         row = self._row(_MARK, revision, np.zeros(self._dim, np.float32))
-        self._milvus.call("upsert", name, data=[row], seconds=_SLOW_SECONDS)
+        self._milvus.call("upsert", name, data=[row], seconds=SLOW_SECONDS)
 
     def _create_collection(self) -> str:
         """Create an empty collection with its index, and return its name."""
@@ -192,7 +191,7 @@ class MilvusVectors:
         schema.add_field("vector", library.DataType.FLOAT_VECTOR, dim=self._dim)
         index = library.MilvusClient.prepare_index_params()
         index.add_index("vector", index_type=self._index_type, metric_type="IP")
-        options: dict[str, Any] = {"schema": schema, "index_params": index, "seconds": _SLOW_SECONDS}
+        options: dict[str, Any] = {"schema": schema, "index_params": index, "seconds": SLOW_SECONDS}
         self._milvus.call("create_collection", name, **options, **_STRONG)
         self._write_mark(name, 0)
         _log.info("created the collection %s of the space %s in Milvus", name, self.space)
@@ -218,7 +217,7 @@ class MilvusVectors:
         old = self._milvus.call("describe_alias", self.alias)
         self._milvus.call("alter_alias" if old else "create_alias", name, self.alias)
         if old:
-            self._milvus.call("drop_collection", old["collection_name"], seconds=_SLOW_SECONDS)
+            self._milvus.call("drop_collection", old["collection_name"], seconds=SLOW_SECONDS)
         self._reached, self._is_ahead, self._counted = None, False, (-1, 0)
 
     def is_ready(self) -> bool:
@@ -282,7 +281,7 @@ class MilvusVectors:
         Raises VectorsUnavailable.
         """
         end = "" if until is None else f" and key <= {until}"
-        options: dict[str, Any] = {"output_fields": ["key", "revision"], "limit": _MAX_LIMIT, "seconds": _SLOW_SECONDS}
+        options: dict[str, Any] = {"output_fields": ["key", "revision"], "limit": _MAX_LIMIT, "seconds": SLOW_SECONDS}
         rows = self._answer("query", filter=f"key > {after}{end}", **options)
         return {row["key"]: int(row["revision"]) for row in rows}
 

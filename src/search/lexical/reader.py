@@ -310,8 +310,7 @@ class LexicalReader:
         found = self._matched(query, limit + len(excluded), count=count)
         if not len(excluded):
             return found
-        passed = np.flatnonzero(~among(found.keys, excluded))[:limit]
-        return Match(found.keys[passed], found.scores[passed])
+        return found.at(~among(found.keys, excluded)).first(limit)
 
     def _labelled_keys(self, rejecting: Filter) -> Keys | None:
         """Return the keys of the documents on disk that a filter rejects; None if it has groups or rejects many."""

@@ -89,10 +89,10 @@ class Document(NamedTuple):
 
 def without_document(text: str) -> Document | None:
     """Return the parts of a prompt; None if it holds no document, or no request beside it."""
-    paragraphs = _paragraphs(text)
-    counts = [len(part.split()) for part in paragraphs]
-    if sum(counts) < _DOCUMENT_WORDS:
+    words = len(text.split())
+    if words < _DOCUMENT_WORDS:  # nearly all prompts
         return None
+    paragraphs = _paragraphs(text)
     likeness = np.array([_likeness(part) if _may_ask(part) else -np.inf for part in paragraphs])
     likeness[[0, -1]] += _AT_END
     if likeness.max() <= 0:
@@ -101,7 +101,7 @@ def without_document(text: str) -> Document | None:
     request = [part for part, does in zip(paragraphs, asks, strict=True) if does]
     document = [part for part, does in zip(paragraphs, asks, strict=True) if not does]
     size = sum(len(part.split()) for part in document)
-    if size < max(_DOCUMENT_WORDS, _DOCUMENT_SHARE * sum(counts)) or _commands_share(document) >= _COMMANDS_SHARE:
+    if size < max(_DOCUMENT_WORDS, _DOCUMENT_SHARE * words) or _commands_share(document) >= _COMMANDS_SHARE:
         return None
     return Document("\n".join(request), "\n".join(document))
 
@@ -125,10 +125,14 @@ def _may_ask(paragraph: str) -> bool:
 
 def _commands_share(paragraphs: Sequence[str]) -> float:
     """Return the share of the sentences that begin with a command."""
-    sentences = [sentence for part in paragraphs for sentence in _SENTENCE_END.split(part) if sentence.strip()]
-    first = (_WORD.match(sentence.strip()) for sentence in sentences)
-    commands = sum(match is not None and match[0].lower() in _COMMANDS and not match[0].islower() for match in first)
-    return commands / max(1, len(sentences))
+    first = [word for part in paragraphs for word in _first_words(part.strip())]
+    return sum(word.lower() in _COMMANDS and not word.islower() for word in first) / max(1, len(first))
+
+
+def _first_words(text: str) -> list[str]:
+    """Return the word at the beginning of each sentence, an empty text where there is none."""
+    beginnings = map(_WORD.match, _SENTENCE_END.split(text))
+    return [match[0] if match else "" for match in beginnings]
 
 
 def _likeness(paragraph: str) -> float:
@@ -143,8 +147,7 @@ def _features(paragraph: str) -> tuple[float, ...]:
         word.lower().replace("’", "'") for word in _WORD.findall(" ".join(start.split(None, _READ_WORDS)[:_READ_WORDS]))
     ]
     count, first = len(paragraph.split()), words[0] if words else ""
-    sentences = _SENTENCE_END.split(start[:_READ_CHARACTERS])
-    firsts = [match[0].lower() for sentence in sentences if (match := _WORD.match(sentence))]
+    beginnings = _first_words(start[:_READ_CHARACTERS])
     share = max(1, len(words))
     return (
         1.0,
@@ -154,9 +157,9 @@ def _features(paragraph: str) -> tuple[float, ...]:
         float(start[:1].islower()),
         float(start[-1:].isalnum()),
         float("?" in start),
-        float(min(sum(map(_OPENERS.__contains__, firsts)), 2)),
+        float(min(sum(word.lower() in _OPENERS for word in beginnings), 2)),
         float(first in _TELLING),
         float(not _PERSONS.isdisjoint(words)),
         min(20 * sum(map(_STATES.__contains__, words)) / share, 4.0),
-        float(min(len(sentences), 5)),
+        float(min(len(beginnings), 5)),
     )

@@ -35,10 +35,7 @@ class FilteredNeighbours:
         rejected = reader.rejected_keys(allowed)
         if rejected is not None:
             near = index.search(vectors, depth + len(rejected))
-            if not len(rejected):
-                return near
-            passed = ~among(near.keys, rejected)
-            return Match(near.keys[passed], near.scores[passed])
+            return near.at(~among(near.keys, rejected)) if len(rejected) else near
         cache_key, total = (reader.revision, allowed), len(reader)
         count = self._counts.get(cache_key)
         if count is None:
@@ -47,7 +44,7 @@ class FilteredNeighbours:
             near = index.search(vectors, min(math.ceil(_OVERSAMPLING * depth * total / count), total))
             passed = among(near.keys, reader.filter_keys(near.keys, allowed))
             if passed.sum() >= depth * len(vectors):
-                return Match(near.keys[passed], near.scores[passed])
+                return near.at(passed)
         keys = self._keys.get(cache_key)
         if keys is None:
             self._keys.put(cache_key, keys := reader.keys(allowed))

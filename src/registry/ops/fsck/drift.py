@@ -1,6 +1,6 @@
 """The result of a check: a difference between two stores, and the repair of the derived one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -10,6 +10,9 @@ from registry.domain.file_names import printable_name
 Area = Literal["rows", "blobs", "words", "vectors", "index", "log"]
 
 REPAIR = "run it with --repair"
+
+MAX_NAMES = 5
+"""The most documents that a problem names."""
 
 Repair = Callable[[], None]
 """Rebuilds one thing from the current source of truth. It is idempotent."""
@@ -34,6 +37,11 @@ class Discrepancy(NamedTuple):
 
 class CannotCheck(Exception):
     """An area cannot be checked; the message says why."""
+
+
+def some_of(names: Sequence[str], count: int) -> str:
+    """Return the names of the first of `count` documents, at most MAX_NAMES, and whether there are more."""
+    return ", ".join(names) + (", …" if count > MAX_NAMES else "")
 
 
 def derived(area: Area, thing: str, problem: str, repair: Repair) -> Discrepancy:

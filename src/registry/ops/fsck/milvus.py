@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from registry.milvus.vectors import MilvusVectors
-from registry.ops.fsck.drift import CannotCheck, Discrepancy, Repair, derived
+from registry.ops.fsck.drift import MAX_NAMES, CannotCheck, Discrepancy, Repair, derived, some_of
 from registry.ops.fsck.parts import Parts
 from registry.ops.fsck.vectors import dimensions_in_use
 from search.vectors.base import VectorsUnavailable
@@ -16,7 +16,6 @@ _SAMPLE = 2000
 """How many vectors of a space are compared number by number."""
 
 _TOLERANCE = 1e-3
-_MAX_NAMES = 5
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
@@ -29,7 +28,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
             repair = _reported(functools.partial(_rebuild, parts, space, dimension))
             for problem in _problems(parts, parts.milvus_vectors(space, dimension)):
                 yield derived("vectors", f"Milvus {space}", problem, repair)
-        spaces = {*parts.documents.spaces(), *parts.documents.backfill_spaces(), *dimensions}
+        spaces = parts.documents.spaces_in_use(dimensions)
         for name in parts.milvus_collections().unused(spaces):
             repair = _reported(functools.partial(_drop_unused, parts, spaces))
             yield derived("vectors", f"Milvus {name}", "no space in use has this collection", repair)
@@ -110,9 +109,9 @@ def _changed(parts: Parts, held: MilvusVectors, keys: list[int]) -> list[int]:
 
 
 def _named(parts: Parts, keys: list[int]) -> str:
-    cards = parts.documents.cards(keys[:_MAX_NAMES])
-    names = [cards[key][0] if key in cards else f"document {key}" for key in keys[:_MAX_NAMES]]
-    return ", ".join(names) + (", …" if len(keys) > _MAX_NAMES else "")
+    cards = parts.documents.cards(keys[:MAX_NAMES])
+    names = [cards[key][0] if key in cards else f"document {key}" for key in keys[:MAX_NAMES]]
+    return some_of(names, len(keys))
 
 
 def _rebuild(parts: Parts, space: str, dimension: int) -> None:

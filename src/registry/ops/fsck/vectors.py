@@ -9,13 +9,12 @@ from embeddings import EmbeddingUnavailable
 from registry.database.counts import rebuild
 from registry.indexing.active_space import ActiveSpace
 from registry.indexing.embedder import choose_embedder
-from registry.ops.fsck.drift import CannotCheck, Discrepancy, derived, lost
+from registry.ops.fsck.drift import MAX_NAMES, CannotCheck, Discrepancy, derived, lost, some_of
 from registry.ops.fsck.parts import Parts
 from registry.ops.fsck.snapshots import drop_snapshots
 
 _BATCH_ROWS = 2000
 _LENGTH_TOLERANCE = 1e-3
-_MAX_NAMES = 5
 _ORPHANED = "not exists (select 1 from documents d where d.key = vectors.key and d.gone = 0)"
 
 
@@ -50,9 +49,9 @@ def dimensions_in_use(parts: Parts) -> dict[str, int]:
 def _of_space(parts: Parts, space: str, dimension: int) -> Iterator[Discrepancy]:
     damaged = list(_damaged(parts, space, dimension))
     if damaged:
-        names = [skill_id for skill_id, _ in parts.documents.cards(damaged[:_MAX_NAMES]).values()]
-        shown = ", ".join(names) + (", …" if len(damaged) > _MAX_NAMES else "")
-        problem = f"{len(damaged)} of its vectors do not have the right length or {dimension} numbers: {shown}"
+        names = [skill_id for skill_id, _ in parts.documents.cards(damaged[:MAX_NAMES]).values()]
+        numbers = f"the right length or {dimension} numbers"
+        problem = f"{len(damaged)} of its vectors do not have {numbers}: {some_of(names, len(damaged))}"
         yield derived("vectors", space, problem, functools.partial(_remove_vectors, parts, space, damaged))
 
 

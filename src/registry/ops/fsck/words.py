@@ -4,12 +4,11 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from registry.ops.fsck.drift import Discrepancy, derived
+from registry.ops.fsck.drift import MAX_NAMES, Discrepancy, derived, some_of
 from registry.ops.fsck.parts import Parts
 from search.index_sync import IndexSync
 from search.inspection import IndexDamaged, LexicalContents, lexical_folders, read_lexical
 
-_MAX_NAMES = 5
 """How many documents one line names."""
 
 
@@ -53,7 +52,7 @@ def _against_catalog(parts: Parts, held: LexicalContents) -> Iterator[str]:
 
 def _named(keys: set[int], ids: dict[int, str]) -> str:
     names = sorted(ids.get(key, f"document {key}") for key in keys)
-    return ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
+    return some_of(names[:MAX_NAMES], len(names))
 
 
 def _rebuild(parts: Parts, indexes: Path, folder: Path) -> None:
