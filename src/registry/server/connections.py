@@ -11,6 +11,9 @@ _log = logging.getLogger("registry.server")
 
 _WARNING_SECONDS = 60.0
 
+_FRESH_SECONDS = 1.0
+"""How long a caller may take to send the head of its request before its connection counts as idle."""
+
 Awaited = Literal["head", "body"]
 
 
@@ -25,7 +28,9 @@ class Connections:
     """Connections by what they wait for, those that have waited longest first.
 
     At the limit, the connection that has waited longest for a request makes room for a new one, then the one that has
-    waited longest for a body. A connection whose request is being answered never does.
+    waited longest for a body. A connection that has waited for less than a second is the last to go: its caller is
+    about to send a request, and bodies that never end must not cost it its turn. A connection whose request is being
+    answered never makes room.
     """
 
     def __init__(self, most: int) -> None:
@@ -36,34 +41,39 @@ class Connections:
         """The order in which connections with many requests go on."""
 
         self._most = most
-        # Dictionaries keep the order in which connections came.
-        self._groups: dict[Awaited | None, dict[Connection, None]] = {"head": {}, "body": {}, None: {}}
+        # The values are the times since when connections wait. Dictionaries keep the order in which they came.
+        self._groups: dict[Awaited | None, dict[Connection, float]] = {"head": {}, "body": {}, None: {}}
         self._warned = float("-inf")
 
     def admit(self, connection: Connection) -> bool:
         """Add a connection that waits for its first head, and return whether there is room for it."""
         if sum(map(len, self._groups.values())) >= self._most:
             self._warn()
-            waiting = self._groups["head"] or self._groups["body"]
-            if not waiting:
+            dispensable = self._dispensable()
+            if dispensable is None:
                 return False
-            longest = next(iter(waiting))
-            del waiting[longest]
-            longest.make_room()
-        self._groups["head"][connection] = None
+            self._remove(dispensable)
+            dispensable.make_room()
+        self._groups["head"][connection] = time.monotonic()
         return True
+
+    def _dispensable(self) -> Connection | None:
+        idle, sending = (next(iter(self._groups[awaited].items()), None) for awaited in ("head", "body"))
+        if idle is not None and (sending is None or time.monotonic() - idle[1] >= _FRESH_SECONDS):
+            return idle[0]
+        return sending[0] if sending is not None else None
 
     def now_awaits(self, connection: Connection, awaited: Awaited | None) -> None:
         """Record what a connection waits for from now on; None is the application."""
         if self._remove(connection):
-            self._groups[awaited][connection] = None
+            self._groups[awaited][connection] = time.monotonic()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self._remove(connection)
 
     def _remove(self, connection: Connection) -> bool:
-        return any(group.pop(connection, False) is None for group in self._groups.values())
+        return any(group.pop(connection, None) is not None for group in self._groups.values())
 
     def _warn(self) -> None:
         if time.monotonic() - self._warned >= _WARNING_SECONDS:

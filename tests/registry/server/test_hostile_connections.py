@@ -170,9 +170,9 @@ def test_half_requests_make_room_and_requests_in_progress_do_not(tmp_path: Path)
             stack.enter_context(server.connect()).send(half_body + b"{")
             stack.enter_context(server.connect()).send(PROBE[:20])
             assert server.ask(PROBE).status == 200
-        busy += [stack.enter_context(server.connect()) for _ in range(2)]
-        for number, connection in enumerate(busy[8:], 8):
-            connection.send(request("GET", f"/api/v1/held?gate={gate}{number}"))
+        for number in (8, 9):
+            busy.append(stack.enter_context(server.connect()))
+            busy[number].send(request("GET", f"/api/v1/held?gate={gate}{number}"))
             wait_until(Path(f"{gate}{number}.begun").exists)
         with server.connect() as refused:
             assert refused.answer().status == 503
@@ -180,6 +180,18 @@ def test_half_requests_make_room_and_requests_in_progress_do_not(tmp_path: Path)
             Path(f"{gate}{number}").touch()
             assert connection.answer().json["data"] == "done"
         assert server.ask(PROBE).status == 200
+
+
+def test_a_connection_that_has_just_come_stays_rather_than_half_a_body() -> None:
+    headers = ("Content-Length: 50", "Content-Type: application/json", "Expect: 100-continue")
+    half_body = request("POST", "/api/v1/options", *headers)
+    with tiny_server(limits={"connections": 10}) as server, ExitStack() as stack:
+        for _ in range(10):
+            half = stack.enter_context(server.connect())
+            half.send(half_body)
+            assert half.line().startswith(b"HTTP/1.1 100")
+        new = [stack.enter_context(server.connect()) for _ in range(5)]
+        assert [connection.ask(PROBE).status for connection in new] == [200] * 5
 
 
 def test_connections_keep_within_the_limit_of_open_files() -> None:
