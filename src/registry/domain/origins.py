@@ -20,7 +20,7 @@ from registry.domain.repository_addresses import (
     expanded_short_form,
     is_url,
     parse_address,
-    refuse_ssh,
+    refuse_other_schemes,
 )
 from registry.domain.validation import convert, find_errors
 from registry.domain.version_requirement import VersionRequirement
@@ -218,7 +218,7 @@ def classify(text: str, field: str = "origin") -> Origin | RepositoryAddress:
     text = text.strip()
     match = _NAME.fullmatch(text) or (None if text.endswith(".zip") else _LISTED_NAME.fullmatch(text))
     try:
-        refuse_ssh(text)
+        refuse_other_schemes(text)
         short = expanded_short_form(text) if match is None or _is_no_version(match[2]) else None
     except ValueError as error:
         raise _invalid(field, str(error)) from None

@@ -28,6 +28,9 @@ _OWNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9._-]{1,100}")
 _OWNED_SKILL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9._-]{1,100})@([A-Za-z][A-Za-z0-9._-]{0,79})")
 _SSH = re.compile(r"(?:git\+)?ssh://(?:[^@/\s]{1,100}@)?([A-Za-z0-9.-]{1,200})(?::\d+)?/(\S{1,1000})", re.IGNORECASE)
 _SCP = re.compile(r"[A-Za-z0-9._-]{1,100}@([A-Za-z0-9.-]{1,200}):(?!//)(\S{1,1000})")
+_OTHER_SCHEME = re.compile(
+    r"(?!(?:git\+)?https?:)(?:git\+)?([a-z][a-z0-9+.-]{0,20})://([^/]{0,200})(.{0,1000})", re.IGNORECASE
+)
 _ARCHIVE = re.compile(r"\.(?:zip|skill)$", re.IGNORECASE)
 _OTHER_ARCHIVE = re.compile(r"\.(?:tar|tgz|tar\.[a-z0-9]+|7z|rar)$", re.IGNORECASE)
 _PIP = re.compile(
@@ -130,15 +133,20 @@ def _of_host(host: str, rest: str) -> str:
 def as_url(text: str) -> str:
     """Return the http or https URL that an address of a source is, which may be a short form. Raises ValueError."""
     text = text.strip()
-    refuse_ssh(text)
+    refuse_other_schemes(text)
     url = expanded_short_form(text) or (None if is_url(text) else of_owner(text)) or text
     return re.sub(r"^git\+", "", url, flags=re.IGNORECASE)
 
 
-def refuse_ssh(text: str) -> None:
-    """Raise ValueError for an address that needs ssh, with the URL that stands for it."""
+def refuse_other_schemes(text: str) -> None:
+    """Raise ValueError for an address that is neither http nor https, with what to write instead."""
     if found := _SSH.fullmatch(text) or _SCP.fullmatch(text):
         raise ValueError(f"ssh is not supported: write https://{found[1]}/{found[2].lstrip('/')}")
+    if found := _OTHER_SCHEME.fullmatch(text):
+        scheme, host, path = found.groups()
+        if scheme.lower() == "file":
+            raise ValueError(f"file URLs are not supported: write the path of the folder, {path or '/'}")
+        raise ValueError(f"{scheme} is not supported: write an http:// or https:// URL, such as https://{host}{path}")
 
 
 def parse_address(text: str) -> RepositoryAddress | ArchiveAddress:

@@ -17,7 +17,7 @@ _NOT_OFFERED = "not offered by the document or plugin.json beside them"
 _MATERIAL = "part of the skill above them"
 _NEVER_SEARCHED = frozenset({"lost+found"})
 _SKILLS = "skills"
-"""The folder in which a plugin has its skills, if its manifest names none."""
+"""The folder in which a plugin has its skills, if its manifest names none, and a repository those beside its own."""
 
 
 class Offered(NamedTuple):
@@ -94,9 +94,15 @@ class OfferedFolders:
             return None
 
     def all_below(self, folder: Path) -> Iterator[Path]:
-        """Yield every skill folder from `folder` on, which is a real path of the tree, as real paths of the tree."""
+        """Yield every skill folder from `folder` on, which is a real path of the tree, as real paths of the tree.
+
+        What lies below a skill is its material. Only below one in the root, folders for skills have skills of their
+        own: a repository often has one skill for itself, and others beside it.
+        """
         if has_skill_file(folder):
             yield folder
+            if folder == self.root:
+                yield from (below for below in find_skill_folders(folder) if below.parent.name == _SKILLS)
             return
         real_tops: dict[str, Path | None] = {}  # of the folders in `folder`, the only ones that may be links
         for found in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
@@ -140,7 +146,9 @@ class OfferedFolders:
 
     def _of_folder(self, top: Path) -> Iterator[Path]:
         """Yield the skills below a folder, without fixtures and those that a plugin there does not offer."""
+        offered = set()
         for folder in self.all_below(top):
+            offered.add(folder)
             place = folder.relative_to(top if folder.is_relative_to(top) else self.root)
             if (reason := reason_to_leave_out(place)) is not None:
                 self._leave_out(folder, reason)
@@ -152,7 +160,8 @@ class OfferedFolders:
                 self._leave_out(folder, _NOT_OFFERED)
         if has_skill_file(top):
             for folder in find_skill_folders(top):
-                self._leave_out(folder, _MATERIAL)
+                if folder not in offered:
+                    self._leave_out(folder, _MATERIAL)
 
     def _leave_out(self, folder: Path, reason: str) -> None:
         self.left_out.add(folder.relative_to(self.root).as_posix(), reason)
