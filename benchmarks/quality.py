@@ -54,6 +54,7 @@ def fill(corpus: Sequence[dict[str, Any]], folder: Path, adapter: str = "auto") 
                 name=entry["name"],
                 description=entry.get("description") or "",
                 tags=entry.get("tags") or [],
+                triggers=entry.get("triggers") or [],
                 version="1.0.0",
             )
             catalog.save(transaction, skill, entry.get("text") or "")

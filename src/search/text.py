@@ -22,6 +22,7 @@ EMBEDDING_RECIPE = 3
 """The version of `embedded_text`. Increase it with any change: every document is then embedded again."""
 
 BODY_CHARACTERS = 6000
+_EMBEDDED_TRIGGERS = 300
 QUERY_TERMS = 48
 
 QUERY_SENTENCES = 6
@@ -91,6 +92,7 @@ def text_parts(document: Document) -> list[TextPart]:
         TextPart("description", 2, document.description),
         TextPart("tags", 2, " ".join(document.tags)),
         TextPart("capabilities", 2, " ".join(document.capabilities)),
+        TextPart("description", 2, "\n".join(document.triggers)),
         TextPart("description", 1, document.compatibility),
         TextPart("body", 1, document.body[:BODY_CHARACTERS]),
     ]
@@ -102,6 +104,7 @@ def whole_parts(document: Document) -> list[TextPart]:
         TextPart("name", 1, document.name),
         TextPart("id", 1, document.id),
         TextPart("description", 1, document.description),
+        TextPart("description", 1, "\n".join(document.triggers)),
         TextPart("tags", 1, " ".join(document.tags)),
         TextPart("capabilities", 1, " ".join(document.capabilities)),
         TextPart("files", 1, document.files),
@@ -117,7 +120,8 @@ def indexed_text(document: Document) -> str:
 
 def embedded_text(document: Document) -> str:
     """Return the text from which the document's vector is made."""
-    return f"{document.name}: {document.description}"
+    text = f"{document.name}: {document.description}"
+    return f"{text} {', '.join(document.triggers)[:_EMBEDDED_TRIGGERS]}" if document.triggers else text
 
 
 def text_hash(text: str) -> str:

@@ -21,7 +21,7 @@ class Example(NamedTuple):
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The searchable data of one skill: `key` is its integer in the catalog, `labels` are the values filters match.
 
-    `files` are the paths of its files, one a line.
+    `triggers` say when to use it, beside its description. `files` are the paths of its files, one a line.
     """
 
     key: int
@@ -31,6 +31,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     compatibility: str = ""
+    triggers: tuple[str, ...] = ()
     body: str = ""
     files: str = ""
     labels: tuple[str, ...] = ()

@@ -208,6 +208,7 @@ function Facts({ skill, dependents }) {
     ["Author", skill.author],
     ["License", skill.license],
     ["Published by", runText(skill.publisher)],
+    ["Used for", (skill.triggers || []).join(" · ")],
     ["Compatibility", skill.compatibility],
     ["Requires", required(skill.requires)],
     ["Agents", (skill.agents || []).join(", ")],

@@ -46,6 +46,7 @@ _PUT = (
 
 def document_of(row: Row, body: str = "", files: str = "") -> Document:
     """Return the document of a row with DOCUMENT_COLUMNS. `files` are paths, one a line."""
+    searched = msgspec.json.decode(row[8], type=_Searched)
     return Document(
         key=row[0],
         id=row[1],
@@ -57,12 +58,16 @@ def document_of(row: Row, body: str = "", files: str = "") -> Document:
         files=files,
         labels=tuple(json.loads(row[6])),
         examples=decode_examples(row[7]) if row[7] != "[]" else (),
-        compatibility=msgspec.json.decode(row[8], type=_Compatibility).compatibility or "",
+        compatibility=searched.compatibility or "",
+        triggers=searched.triggers,
     )
 
 
-class _Compatibility(msgspec.Struct):
+class _Searched(msgspec.Struct):
+    """The fields of a card that are searched and have no column of their own."""
+
     compatibility: str | None = None
+    triggers: tuple[str, ...] = ()
 
 
 def labels(card: Card, scope: str | None) -> tuple[str, ...]:
@@ -145,6 +150,19 @@ def blank_document(transaction: Transaction, skill_id: str) -> FormerDocument:
     return FormerDocument(int(transaction.read(sql, (skill_id, transaction.next_revision()))[0][0]), 1, "", "[]")
 
 
+def embedded_hash(card: Card, examples: Sequence[Example]) -> str:
+    """Return the hash of what the vector of a skill is made from: its card and the examples of its use."""
+    document = Document(
+        key=0,
+        id=card.id,
+        name=card.name,
+        description=card.description,
+        triggers=tuple(card.triggers),
+        examples=tuple(examples),
+    )
+    return vector_hash(document)
+
+
 def restore_document(transaction: Transaction, key: int, skill_id: str) -> None:
     """Create a blank document under the existing key of a skill, unless there is one; `put_document` comes next."""
     sql = f"insert into documents (key, id, number, {_BLANK_COLUMNS}) values (?, ?, ?, {_BLANK}) on conflict do nothing"
@@ -167,8 +185,7 @@ def put_document(
     transaction.changes_documents = True
     examples = decode_examples(former.examples) if former else ()
     key = former.key if former else 0
-    document = Document(key=key, id=card.id, name=card.name, description=card.description, examples=examples)
-    text_hash, encode = vector_hash(document), msgspec.json.encode
+    text_hash, encode = embedded_hash(card, examples), msgspec.json.encode
     if former is None:
         transaction.count(DOCUMENTS, 1)
     else:
@@ -228,12 +245,12 @@ def remove_document(transaction: Transaction, key: int) -> int:
 
 def put_examples(transaction: Transaction, key: int, examples: Sequence[Example]) -> None:
     """Replace the examples of a document. Its vector becomes stale, and searches learn of the change."""
-    sql = "select id, name, description, text_hash from documents where key = ? and gone = 0"
-    for skill_id, name, description, before in transaction.read(sql, (key,)):
-        document = Document(key=key, id=skill_id, name=name, description=description, examples=tuple(examples))
+    sql = "select card, text_hash from documents where key = ? and gone = 0"
+    for card, before in transaction.read(sql, (key,)):
         revision = transaction.next_revision()
         transaction.changes_documents = True
-        encoded, text_hash = msgspec.json.encode(examples).decode(), vector_hash(document)
+        encoded = msgspec.json.encode(examples).decode()
+        text_hash = embedded_hash(msgspec.json.decode(card, type=Card), examples)
         count_document(transaction, key, DocumentState(0, before), DocumentState(0, text_hash))
         sql = "update documents set number = ?, examples = ?, text_hash = ? where key = ?"
         transaction.execute(sql, (revision, encoded, text_hash, key))

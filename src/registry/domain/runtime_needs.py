@@ -1,4 +1,4 @@
-"""What decides whether a skill can run: what it needs, and who may choose it."""
+"""What decides whether a skill is chosen and can run: its occasions, what it needs, and who may choose it."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ class Requirements(msgspec.Struct, kw_only=True):
 
 
 class RuntimeNeeds(msgspec.Struct, kw_only=True):
-    """The fields of a skill that decide whether it can run, wherever a skill is described.
+    """The fields of a skill that decide whether it is chosen and can run, wherever a skill is described.
 
     Args:
         compatibility: The author's sentence about products, programs and networks.
@@ -28,6 +28,7 @@ class RuntimeNeeds(msgspec.Struct, kw_only=True):
         requires: What must be there; None if nothing is declared.
         agents: The agents that it is for; empty if it is for any.
         model_invocation: Whether an agent may choose it. Otherwise only a person does.
+        triggers: When to use it, as its author puts it beside the description: occasions, phrases, keywords.
     """
 
     compatibility: str | None = None
@@ -35,6 +36,7 @@ class RuntimeNeeds(msgspec.Struct, kw_only=True):
     requires: Requirements | None = None
     agents: list[str] = msgspec.field(default_factory=list)
     model_invocation: bool = True
+    triggers: list[str] = msgspec.field(default_factory=list)
 
 
 NEEDS = RuntimeNeeds.__struct_fields__

@@ -30,8 +30,9 @@ from registry.skill_folder.tree import (
     list_files,
     tree_digest,
 )
+from registry.skill_folder.triggers import triggers_of
 
-READER = 4
+READER = 5
 """The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"
@@ -188,6 +189,7 @@ def _needs(sources: "FieldSources", fields: Mapping[str, Value], metadata: Mappi
         requires=requirements_of(fields, metadata),
         agents=agents_of(fields, metadata, compatibility),
         model_invocation=sources.text("disable-model-invocation").lower() not in _TRUE,
+        triggers=triggers_of(fields, metadata),
     )
 
 

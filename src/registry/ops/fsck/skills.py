@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from registry.catalog.document_rows import decode_examples, labels, remove_document, restore_document
+from registry.catalog.document_rows import decode_examples, embedded_hash, labels, remove_document, restore_document
 from registry.catalog.installs import SHADOWED
 from registry.catalog.skill_rows import FolderState
 from registry.db import Row, Transaction
@@ -15,8 +15,6 @@ from registry.domain.models import Card, Skill, version_parts
 from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.skill_folder import UnreadableSkill
-from search.text import vector_hash
-from search.types import Document
 
 _BATCH_ROWS = 500
 _SKILLS = (
@@ -104,7 +102,6 @@ def _document_problems(row: _Row, skill: Skill) -> Iterator[str]:
 def _differing(row: _Row, skill: Skill) -> list[str]:
     try:
         examples = decode_examples(row.examples)
-        document = Document(key=row.key, id=skill.id, name=skill.name, description=skill.description, examples=examples)
         pairs = {
             "id": (row.document_id, skill.id),
             "name": (row.name, skill.name),
@@ -116,7 +113,7 @@ def _differing(row: _Row, skill: Skill) -> list[str]:
                 [*labels(skill.card(), skill.scope)],
             ),
             "card": (msgspec.json.decode(row.card, type=Card), skill.card()),
-            "hash of the embedded text": (row.text_hash, vector_hash(document)),
+            "hash of the embedded text": (row.text_hash, embedded_hash(skill.card(), examples)),
         }
     except (ValueError, msgspec.DecodeError):
         return ["it cannot be read"]
