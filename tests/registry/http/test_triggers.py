@@ -30,12 +30,18 @@ def test_they_are_found_by_words_and_by_meaning_and_are_on_cards(tmp_path: Path)
         assert [hit["skill"]["id"] for hit in server.search("zebrafish", mode="keyword")["skills"]] == ["notes-b"]
         assert first(server, "which kitten should I adopt", "semantic") == "notes-b"
         detail = httpx.get(f"{server.url}/api/v1/skills/notes-b").json()["data"]
+        call = {"name": "search_skills", "arguments": {"query": "zebrafish notes"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        by_tool = httpx.post(f"{server.url}/mcp", json=asked).json()["result"]
         cards = {card["id"]: card["triggers"] for card in httpx.get(f"{server.url}/api/v1/skills").json()["data"]}
         search_id = server.search("zebrafish")["search_id"]
         server.api("POST", "/search/feedback", json={"search_id": search_id, "skill_id": "notes-b"})
         server.wait_for(lambda: server.is_embedded(3))
         assert first(server, "which kitten should I adopt", "semantic") == "notes-b"
     assert detail["triggers"] == ["Looking up breeds of cats", "Zebrafish"]
+    told = "Keeps notes in order. Used for: Looking up breeds of cats, Zebrafish."
+    assert told in by_tool["content"][0]["text"]
+    assert by_tool["structuredContent"]["skills"][0]["description"] == told
     assert cards == {"notes-a": [], "notes-b": detail["triggers"], "notes-c": []}
     data, skills = ("--data-dir", str(server.data_dir)), ("--skills-dir", str(server.skills_dir))
     assert Done(tmp_path, "fsck", "--json", *data, *skills).json["drift"] == []

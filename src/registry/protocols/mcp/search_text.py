@@ -46,10 +46,11 @@ class _Needs(msgspec.Struct):
     compatibility: str | None = None
     installable: bool = True
     withdrawn: Withdrawn | None = None
+    triggers: Sequence[str] = ()
 
 
 class _Hit(NamedTuple):
-    """A hit with its description as one line."""
+    """A hit with its description, and when to use it, as one line."""
 
     card: _Card
     needs: _Needs
@@ -119,8 +120,10 @@ SEARCH_ID = "skill-registry/search_id"
 
 def _hit(skill: FoundSkill) -> _Hit:
     card = msgspec.json.decode(skill.skill, type=_Card)
-    card.description = _cut(" ".join(card.description.split()), _MAX_LINE)
-    return _Hit(card, msgspec.json.decode(skill.skill, type=_Needs), skill.relevance, skill.score, skill.grouped)
+    needs = msgspec.json.decode(skill.skill, type=_Needs)
+    occasions = f" Used for: {', '.join(needs.triggers)}." if needs.triggers else ""
+    card.description = _cut(" ".join(f"{card.description}{occasions}".split()), _MAX_LINE)
+    return _Hit(card, needs, skill.relevance, skill.score, skill.grouped)
 
 
 def _shown(fitting: Sequence[_Hit], budget: int) -> list[_Hit]:
