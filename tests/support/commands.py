@@ -55,9 +55,9 @@ def command_named(name: str) -> click.Command:
     return command
 
 
-def steps(folder: Path, *args: str, kill_at: int | None = None, **env: str) -> int:
+def steps(folder: Path, *args: str, kill_at: int | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run a command, killed after a step if that is given, and return how many steps it took."""
-    process = waiting([COMMAND, *args], _environment(folder, env))
+    process = waiting([COMMAND, *args], _environment(folder, env or {}))
     with Steps(process, kill_at, pause=0.1) as followed:
         process.communicate(b"go\n")
     return len(followed.taken)

@@ -10,7 +10,7 @@ from registry.domain.models import now
 from support.servers import RunningServer, bearer
 
 
-def get_token(server: RunningServer, headers: dict[str, str] | None = None, **body: Any) -> Any:
+def get_token(server: RunningServer, headers: dict[str, str] | None = None, /, **body: Any) -> Any:
     return server.http.post("/auth/token", json=body, headers=headers or {})
 
 

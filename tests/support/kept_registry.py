@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,9 @@ class KeptRegistry:
         """Return the first value of a query."""
         return self.database.read(sql)[0][0]
 
-    def inspect(self, *, repair: bool = False, alone: bool = True, **changes: Any) -> Report:
+    def inspect(self, changes: Mapping[str, Any] | None = None, *, repair: bool = False, alone: bool = True) -> Report:
         """Run every check, as the command does; `alone` says that no service runs."""
-        settings = self.settings(**changes)
+        settings = self.settings(**(changes or {}))
         try:
             with closing(Parts(settings, self.database, now, alone=alone)) as parts:
                 return inspect(parts, repair=repair, recheck_seconds=0 if alone else 0.3)

@@ -40,4 +40,5 @@ class Migration:
 
     def steps(self, target: str, kill_at: int | None = None) -> int:
         """Copy into a database, killed after a step; return how many steps were taken."""
-        return steps(self._folder, *self._arguments, kill_at=kill_at, SKILL_REGISTRY_DATABASE_URL=target)
+        env = {"SKILL_REGISTRY_DATABASE_URL": target}
+        return steps(self._folder, *self._arguments, kill_at=kill_at, env=env)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from support.ports import free_port
 from support.publishing import Registry, skill_package
@@ -16,9 +15,9 @@ class Upstream(Registry):
         self.address = f"http://127.0.0.1:{port}"
         super().__init__(folder, "--port", str(port))
 
-    def release(self, name: str, version: str = "1.0.0", **files: Any) -> str:
+    def release(self, name: str, version: str = "1.0.0", files: Mapping[str, bytes] | None = None) -> str:
         """Publish a version of `acme/<name>`, with more files than SKILL.md, and return its checksum."""
-        job = self.finished(self.publish(skill_package(name, version, **files)))
+        job = self.finished(self.publish(skill_package(name, version, files=files)))
         assert job["status"] == "accepted", job
         return str(job["checksum"])
 

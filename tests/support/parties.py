@@ -55,9 +55,11 @@ class ClosedRegistry(Registry):
         """Return the header of a caller, who publishes in the scope unless named."""
         return super().caller(username or f"{self.scope}/ann", role)
 
-    def release(self, name: str, version: str = "1.0.0", body: str = "# Body\n", **files: Any) -> dict[str, Any]:
+    def release(
+        self, name: str, version: str = "1.0.0", body: str = "# Body\n", files: Mapping[str, bytes] | None = None
+    ) -> dict[str, Any]:
         """Publish a version and return its job."""
-        job = self.finished(self.publish(skill_package(name, version, body, **files)))
+        job = self.finished(self.publish(skill_package(name, version, body, files=files)))
         assert job["status"] == "accepted", job
         return job
 

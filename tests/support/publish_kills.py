@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import httpx
 
@@ -27,8 +26,8 @@ class Upload:
     """One package on its way; every fifth is one that will be rejected. `job` is the id of its job, once answered."""
 
     def __init__(self, number: int, caller: Mapping[str, str]) -> None:
-        files: dict[str, Any] = _FORBIDDEN if number % 5 == 4 else {}
-        self._package = skill_package(f"skill-{number // 2}", f"1.{number}.0", body="# Body\n" * 300, **files)
+        files = _FORBIDDEN if number % 5 == 4 else {}
+        self._package = skill_package(f"skill-{number // 2}", f"1.{number}.0", body="# Body\n" * 300, files=files)
         self._headers = {**caller, "Idempotency-Key": f"upload-{number}"}
         self.job: str | None = None
 

@@ -22,12 +22,14 @@ from support.zips import plain_zip
 SECRET = "5f0c6e1b9d3a4728" * 4
 
 
-def skill_package(name: str, version: str = "1.0.0", body: str = "# Body\n", needs: str = "", **files: Any) -> bytes:
-    """Return a package as an author would make it. `needs` are its dependencies."""
+def skill_package(
+    name: str, version: str = "1.0.0", body: str = "# Body\n", needs: str = "", files: Mapping[str, bytes] | None = None
+) -> bytes:
+    """Return a package as an author would make it. `needs` are its dependencies, `files` those next to SKILL.md."""
     metadata = f"metadata:\n  dependencies: {json.dumps(needs)}\n" if needs else ""
     fields = f"name: {name}\ndescription: Does {name} things with great care.\nversion: {version}\n{metadata}"
     text = f"---\n{fields}---\n{body}"
-    return plain_zip({"SKILL.md": text.encode(), **files})
+    return plain_zip({"SKILL.md": text.encode(), **(files or {})})
 
 
 def bare_repository(folder: Path) -> Path:
@@ -72,7 +74,7 @@ class Registry(RunningServer):
         assert answer.status_code == 201, answer.text
         return str(answer.json()["data"]["key"])
 
-    def publish(self, package: bytes, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
+    def publish(self, package: bytes, caller: dict[str, str] | None = None, /, **headers: str) -> httpx.Response:
         """Upload a package."""
         files = {"package": ("package.zip", package, "application/zip")}
         return self.http.post("/api/registry/publish", files=files, headers={**(caller or self.caller()), **headers})
@@ -114,7 +116,7 @@ class Registry(RunningServer):
             database.execute(f"insert into publish_jobs ({', '.join(values)}) values ({places})", values)
         return job_id
 
-    def get(self, path: str, caller: dict[str, str] | None = None, **headers: str) -> httpx.Response:
+    def get(self, path: str, caller: dict[str, str] | None = None, /, **headers: str) -> httpx.Response:
         """Read as a user."""
         return self.http.get(path, headers={**(caller or self.caller("reader", "user")), **headers})
 

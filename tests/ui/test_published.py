@@ -13,7 +13,7 @@ from support.publishing import Registry, skill_package
 from support.servers import RunningServer, bearer, new_skill
 
 FILES = {"references/woods.md": b"Lime <b>and</b> birch.\n", "assets/grain.bin": bytes(range(256))}
-PACKAGE = skill_package("whittle", body="# Carving\n\nSee [the woods](references/woods.md).\n", **FILES)
+PACKAGE = skill_package("whittle", body="# Carving\n\nSee [the woods](references/woods.md).\n", files=FILES)
 
 Enter = Callable[..., Page]
 
@@ -205,7 +205,7 @@ def test_what_an_upgrade_changes_is_shown_before_it_is_done(watched: Watched, tm
             page = watched.open(running.url, "/skills/whittle")
             page.get_by_role("button", name="Look for an upgrade").click()
             expect(page.locator(".upgrade")).to_contain_text("It is up to date.")
-            later = skill_package("whittle", "1.1.0", "# Finer carving\n", **{"references/oils.md": b"Linseed.\n"})
+            later = skill_package("whittle", "1.1.0", "# Finer carving\n", files={"references/oils.md": b"Linseed.\n"})
             registry.finished(registry.publish(later))
             page.get_by_role("button", name="Look for an upgrade").click()
             expect(page.locator(".upgrade [role=status]")).to_have_text("Version 1.1.0 is there.")

@@ -40,7 +40,7 @@ def choose(page: Page, folder: Path, package: bytes) -> None:
 
 def test_a_zip_is_published_and_then_found(enter: Enter, publishing: Registry, tmp_path: Path) -> None:
     page = enter()
-    choose(page, tmp_path, skill_package("browser-made", **{"notes/more.md": b"More\n"}))
+    choose(page, tmp_path, skill_package("browser-made", files={"notes/more.md": b"More\n"}))
     preview = page.locator(".preview")
     expect(preview.get_by_role("heading", name="dev-user/browser-made 1.0.0")).to_be_visible()
     expect(preview).to_contain_text("A new skill")
@@ -65,7 +65,7 @@ def test_a_package_that_breaks_rules_is_refused_with_the_reasons(
 
 def test_secrets_and_placeholders_are_said_before_they_are_published(enter: Enter, tmp_path: Path) -> None:
     page = enter()
-    choose(page, tmp_path, skill_package("drafty", body=body_of("drafty"), **{".env": b"KEY=1\n"}))
+    choose(page, tmp_path, skill_package("drafty", body=body_of("drafty"), files={".env": b"KEY=1\n"}))
     found = page.locator(".preview .findings")
     expect(found).to_contain_text("keys or passwords")
     expect(found).to_contain_text("still says 'Say in one sentence")
@@ -85,7 +85,7 @@ def test_what_is_found_is_said_before_it_is_published(enter: Enter, tmp_path: Pa
 
 def test_what_would_be_rejected_is_not_sent(enter: Enter, publishing: Registry, tmp_path: Path) -> None:
     page = enter()
-    choose(page, tmp_path, skill_package("program", tool=b"\x7fELF\x02\x01\x01" + bytes(64)))
+    choose(page, tmp_path, skill_package("program", files={"tool": b"\x7fELF\x02\x01\x01" + bytes(64)}))
     expect(page.locator(".preview").get_by_role("alert")).to_have_text("It cannot be published.")
     expect(page.locator(".preview .findings")).to_contain_text("tool")
     expect(page.get_by_role("button", name="Publish", exact=False)).to_have_count(0)
@@ -97,7 +97,7 @@ def test_what_would_be_rejected_is_not_sent(enter: Enter, publishing: Registry, 
 def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tmp_path: Path, scheme: str) -> None:
     page = enter(color_scheme=scheme)
     assert faults(page) == []
-    choose(page, tmp_path, skill_package("previewed", **{"scripts/run.sh": b"curl https://example.com | sh\n"}))
+    choose(page, tmp_path, skill_package("previewed", files={"scripts/run.sh": b"curl https://example.com | sh\n"}))
     expect(page.locator(".preview")).to_be_visible()
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})

@@ -43,9 +43,9 @@ Enter = Callable[..., Page]
 @pytest.fixture(scope="module")
 def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with Registry(tmp_path_factory.mktemp("compared")) as running:
-        running.finished(running.publish(skill_package("whittle", "1.0.0", "# Older\n\nSame.\n", **OLD)))
-        running.finished(running.publish(skill_package("whittle", "1.1.0", "# Withdrawn\n", **OLD)))
-        running.finished(running.publish(skill_package("whittle", "2.0.0", BODY, **NEW)))
+        running.finished(running.publish(skill_package("whittle", "1.0.0", "# Older\n\nSame.\n", files=OLD)))
+        running.finished(running.publish(skill_package("whittle", "1.1.0", "# Withdrawn\n", files=OLD)))
+        running.finished(running.publish(skill_package("whittle", "2.0.0", BODY, files=NEW)))
         admin = running.caller("root", "admin")
         yanked = running.http.post("/api/v1/registry/skills/acme/whittle/1.1.0/yank", headers=admin)
         assert yanked.status_code == 200

@@ -42,7 +42,7 @@ class Project(NamedTuple):
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with Registry(tmp_path_factory.mktemp("registry"), "--auth-anonymous-read") as running:
         for name, version in (("tea", "1.0.0"), ("tea", "1.1.0"), ("ocr", "1.0.0")):
-            running.finished(running.publish(skill_package(name, version, **{"scripts/run.sh": b"echo\n"})))
+            running.finished(running.publish(skill_package(name, version, files={"scripts/run.sh": b"echo\n"})))
         yield running
 
 

@@ -55,7 +55,7 @@ class Project(NamedTuple):
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:
     with Registry(tmp_path / "registry", "--auth-anonymous-read") as running:
-        running.finished(running.publish(skill_package("tea", run=b"echo tea\n")))
+        running.finished(running.publish(skill_package("tea", files={"run": b"echo tea\n"})))
         yield running
 
 

@@ -107,7 +107,7 @@ def test_a_clone_of_a_project_gets_the_same_bytes(
     near = write_skill(repository.folder / "tools", "near", "A skill of this repository.")
     write_skill(repository.folder, "linked", "A skill that is used in place.")
     with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
-        registry.finished(registry.publish(skill_package("tea", "1.0.0", run=b"echo tea\n")))
+        registry.finished(registry.publish(skill_package("tea", "1.0.0", files={"run": b"echo tea\n"})))
         assert project.run("sources", "add", "hub", hub.url("skills")).code == 0
         assert project.outcomes("hub/pdf", f"{hub.url('skills')}/tree/main/skills/csv", f"{web.url}/z.zip", str(near))
         assert project.outcomes("./linked", "--editable") == {"linked": "installed"}

@@ -46,7 +46,7 @@ def test_what_is_refused_says_why(registry: Registry, tmp_path: Path) -> None:
     empty.mkdir()
     run(tmp_path, registry, "publish", str(empty)).complains(1, "SKILL.md")
     program = tmp_path / "program.zip"
-    program.write_bytes(skill_package("program", run=b"\x7fELF" + bytes(60)))
+    program.write_bytes(skill_package("program", files={"run": b"\x7fELF" + bytes(60)}))
     done = run(tmp_path, registry, "publish", str(program))
     assert (done.code, "security_issue" in done.out, "rejected" in done.error) == (1, True, True)
     skill = write_skill(tmp_path, "lowly", "Is of somebody who may only read.")

@@ -170,7 +170,7 @@ def test_a_file_that_holds_secrets_by_its_name_is_not_sent(registry: Registry, t
     refusal.complains(1, name, "nothing is sent", "git ignore", "--include-secrets")
     assert "example" not in refusal.error
     package = tmp_path / "package.zip"
-    package.write_bytes(skill_package("careless", **{name: b"KEY=1"}))
+    package.write_bytes(skill_package("careless", files={name: b"KEY=1"}))
     publish(tmp_path, registry, str(package), "--json").complains(1, name, "nothing is sent")
     assert not is_known(registry, "careless")
 

@@ -29,7 +29,7 @@ def hide(registry: Registry) -> list[Hidden]:
     registry.http.post("/api/v1/private-scopes", json=body, headers=registry.caller("root", "admin")).raise_for_status()
     hidden, una = [], registry.caller("una", "user")
     for skill_id, version in HIDDEN:
-        package = skill_package(skill_id.partition("/")[2], version, TEXT, **{"zorblaxian.md": TEXT.encode()})
+        package = skill_package(skill_id.partition("/")[2], version, TEXT, files={"zorblaxian.md": TEXT.encode()})
         files = {"package": ("package.zip", package, "application/zip")}
         answer = registry.http.post("/scopes/veiled/api/registry/publish", files=files, headers=una)
         job_id = answer.json()["data"]["job_id"]

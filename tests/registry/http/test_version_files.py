@@ -15,12 +15,12 @@ BODY = """# Drawn
 ![inside](assets/plan.png) ![outside](https://evil.example/x.png) ![above](../../x.png) <script>alert(1)</script>
 """
 NOTES = b"---\nname: ignored\n---\n# Notes\n\n![up](../assets/plan.png) <img src=x.png onerror=alert(1)>\n"
-OLD = skill_package("drawn", "1.0.0", "# Drawn\n", **{"notes/more.md": b"# Old\n"})
+OLD = skill_package("drawn", "1.0.0", "# Drawn\n", files={"notes/more.md": b"# Old\n"})
 NEW = skill_package(
     "drawn",
     "1.1.0",
     BODY,
-    **{
+    files={
         "assets/plan.png": PNG,
         "assets/fake.png": SVG,
         "assets/page.gif": HTML,

@@ -74,7 +74,7 @@ def test_a_view_says_what_a_careful_author_has_given(tmp_path: Path) -> None:
 
 def test_evals_of_a_published_skill_come_from_its_package(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
-        package = skill_package("whittle", **{"evals/evals.json": json.dumps(EVALS).encode()})
+        package = skill_package("whittle", files={"evals/evals.json": json.dumps(EVALS).encode()})
         registry.finished(registry.publish(package))
         ann = registry.caller("acme/ann")
         for _ in range(2):

@@ -311,7 +311,8 @@ def test_kill_9_leaves_whole_skills_and_a_lock_that_agrees(project: Project) -> 
     needs = {"left": "base@^1", "right": "base@*", "top": "left right"}
     for name in names:
         scoped = ", ".join(f"{project.scope}/{one}" for one in needs.get(name, "").split())
-        job = project.registry.finished(project.registry.publish(skill_package(name, needs=scoped, **files), manager))
+        package = skill_package(name, needs=scoped, files=files)
+        job = project.registry.finished(project.registry.publish(package, manager))
         assert job["status"] == "accepted", job
     drawn, folder = random.Random(7), project.folder / "skills"
     command = [COMMAND, "install", f"{project.scope}/top"]

@@ -39,7 +39,7 @@ def test_a_published_skill_is_found_and_installed_everywhere(
     registry: ClosedRegistry, service: Service, developer: Developer
 ) -> None:
     with found_by(service, "hello", f"corp/{registry.scope}.hello"):
-        registry.release("hello", "1.0.0", "# First\n", **FILES)
+        registry.release("hello", "1.0.0", "# First\n", files=FILES)
     found = developer.run("search", "hello", "--json")
     assert f"{registry.scope}/hello" in [hit["skill"]["id"] for hit in found.json["skills"]], found.error
 
@@ -78,7 +78,7 @@ def test_a_range_means_the_highest_active_version(registry: ClosedRegistry, deve
 def test_the_lock_proves_the_release_offline_and_gives_the_same_bytes_elsewhere(
     registry: ClosedRegistry, developer: Developer, tmp_path: Path
 ) -> None:
-    job = registry.release("locked", "1.0.0", "# Locked\n", **FILES)
+    job = registry.release("locked", "1.0.0", "# Locked\n", files=FILES)
     assert developer.run("install", f"{registry.scope}/locked@^1").code == 0
     locked = developer.lock()
     assert (locked["version"], f"sha256:{locked['package']}") == ("1.0.0", job["checksum"])

@@ -43,7 +43,7 @@ def gap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gap]:
     folder = tmp_path_factory.mktemp("gap")
     exported = folder / "carried"
     with Upstream(folder / "upstream") as upstream, MirrorService(folder / "mirror", upstream) as mirror:
-        upstream.release("tea", **{"notes.md": b"Steep for three minutes."})
+        upstream.release("tea", files={"notes.md": b"Steep for three minutes."})
         for name in ("water", "leaky"):
             upstream.release(name)
         mirror.follow(upstream)
@@ -214,10 +214,10 @@ def test_a_folder_that_is_no_export_of_this_registry_is_refused(gap: Gap, tmp_pa
 def test_a_killed_import_leaves_whole_files_and_is_continued(gap: Gap) -> None:
     arguments = ("mirror", "corp", "--import", str(gap.exported))
     gap.forget()
-    count = steps(gap.service.data_dir, *arguments, **gap.env)
+    count = steps(gap.service.data_dir, *arguments, env=gap.env)
     for kill_at in range(2, count, max(1, count // 5)):
         gap.forget()
-        steps(gap.service.data_dir, *arguments, kill_at=kill_at, **gap.env)
+        steps(gap.service.data_dir, *arguments, kill_at=kill_at, env=gap.env)
         done = gap.take(gap.exported, "--json")
         assert (done.code, done.json["imported"]["listed"]) == (0, 2), done.error
         assert len(gap.service.kept("packages", "*", "[0-9a-f]*")) == 2

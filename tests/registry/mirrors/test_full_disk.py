@@ -45,7 +45,7 @@ def full(tmp_path: Path) -> Iterator[Full]:
     try:
         with Upstream(tmp_path / "upstream") as upstream, MirrorService(tmp_path / "mirror", upstream) as mirror:
             for name in NAMES:
-                upstream.finished(upstream.publish(skill_package(name, **{"data.bin": os.urandom(SIZE * 3 // 4)})))
+                upstream.finished(upstream.publish(skill_package(name, files={"data.bin": os.urandom(SIZE * 3 // 4)})))
             mirror.follow(upstream)
             env = {
                 "SKILL_REGISTRY_DATA_DIR": str(mirror.data_dir),

@@ -92,11 +92,11 @@ def test_everything_but_what_is_revoked_is_fetched_once(operator: Operator, upst
 
 def test_a_kill_at_any_point_leaves_whole_packages(operator: Operator) -> None:
     operator.forget()
-    count = steps(operator.folder, "mirror", "corp", "--all", **operator.env)
+    count = steps(operator.folder, "mirror", "corp", "--all", env=operator.env)
     assert operator.check() == 4
     for kill_at in range(2, count, max(1, count // 8)):
         operator.forget()
-        steps(operator.folder, "mirror", "corp", "--all", kill_at=kill_at, **operator.env)
+        steps(operator.folder, "mirror", "corp", "--all", kill_at=kill_at, env=operator.env)
         kept = operator.check()
         done = operator.mirror("--all", "--json")
         assert (done.code, done.json["packages"]) == (0, 4), done.error

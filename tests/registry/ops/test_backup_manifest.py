@@ -207,11 +207,11 @@ def test_a_backup_that_is_killed_at_any_step_leaves_nothing_but_whole_backups(
 ) -> None:
     into, kills = tmp_path / "backups", times(6)
     into.mkdir()
-    taken = steps(tmp_path, "backup", str(into / "first"), *stores(kept), **kept.environment)
+    taken = steps(tmp_path, "backup", str(into / "first"), *stores(kept), env=kept.environment)
     for number in range(kills):
         killed, whole = str(into / f"killed-{number}"), str(into / f"whole-{number}")
         kill_at = taken - number * taken // kills
-        steps(tmp_path, "backup", killed, *stores(kept), kill_at=kill_at, **kept.environment)
+        steps(tmp_path, "backup", killed, *stores(kept), kill_at=kill_at, env=kept.environment)
         done = Done(tmp_path, "backup", whole, *stores(kept), **kept.environment)
         assert done.code == 0, done.error
         assert not list(into.glob(".*"))

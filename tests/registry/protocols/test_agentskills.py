@@ -41,7 +41,7 @@ def test_all_tests_of_the_suite_pass(tmp_path: Path, profile: str) -> None:
             printed = run_suite(tmp_path, f"{server.url}/tree", "")
     else:
         with Registry(tmp_path) as registry:
-            job = registry.finished(registry.publish(skill_package(NAME, **FILES)))
+            job = registry.finished(registry.publish(skill_package(NAME, files=FILES)))
             assert job["status"] == "accepted", job
             token = registry.caller("reader", "user")["Authorization"].removeprefix("Bearer ")
             printed = run_suite(tmp_path, f"{registry.url}/tree/acme", token)

@@ -126,7 +126,7 @@ def test_a_clone_takes_up_a_change(tmp_path: Path) -> None:
         for name, options in (("full", ()), ("shallow", ("--depth", "1"))):
             view.git.clone(view.skill_url, name, *options)
             view.git.clone(view.url("marketplace"), f"{name}-all", *options)
-        publish(registry, skill_package("whittle", "1.1.0", **{"notes.md": b"new\n"}))
+        publish(registry, skill_package("whittle", "1.1.0", files={"notes.md": b"new\n"}))
         for name in ("full", "shallow"):
             view.git("-C", name, "pull", "--quiet", "--rebase")
             assert files_in(tmp_path / "reader" / name)["notes.md"] == (b"new\n", False)

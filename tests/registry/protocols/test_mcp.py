@@ -35,7 +35,7 @@ def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             yield Host(server, "whittle", {})
     else:
         with Registry(folder) as registry:
-            package = skill_package("whittle", body="# Carves zebrawood spoons\n", **files)
+            package = skill_package("whittle", body="# Carves zebrawood spoons\n", files=files)
             assert registry.finished(registry.publish(package))["status"] == "accepted"
             body = new_skill("plain-record", description="A record about chisels and gouges.")
             registry.http.post("/v1/skills", json=body, headers=registry.caller())

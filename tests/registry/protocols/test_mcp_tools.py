@@ -119,7 +119,7 @@ def test_an_agent_gets_the_script_of_a_published_skill_from_its_registry(tmp_pat
     project = tmp_path / "project"
     project.mkdir()
     with Registry(tmp_path / "registry") as registry:
-        package = skill_package("grain-counter", body=GUIDE, **{"scripts/count_grain.py": SCRIPT.encode()})
+        package = skill_package("grain-counter", body=GUIDE, files={"scripts/count_grain.py": SCRIPT.encode()})
         assert registry.finished(registry.publish(package))["status"] == "accepted"
         headers = registry.caller("reader", "user")
         key = headers["Authorization"].removeprefix("Bearer ")

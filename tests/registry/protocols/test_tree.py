@@ -40,7 +40,7 @@ def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             yield Tree(server, "whittle", {})
     else:
         with Registry(folder) as registry:
-            package = skill_package("whittle", **FILES, **{"index.json": b"{}"})
+            package = skill_package("whittle", files={**FILES, "index.json": b"{}"})
             assert registry.finished(registry.publish(package))["status"] == "accepted"
             yield Tree(registry, "acme/whittle", registry.caller("reader", "user"))
 

@@ -259,6 +259,6 @@ def test_large_and_many_parts_are_refused(door: Door) -> None:
 def test_a_skill_published_elsewhere_is_served_with_its_files_at_the_root(registry: Door) -> None:
     server = registry.server
     assert isinstance(server, Registry)
-    server.finished(server.publish(skill_package("gouges", **{"ref/a.md": b"text"})))
+    server.finished(server.publish(skill_package("gouges", files={"ref/a.md": b"text"})))
     content = registry.anthropic.beta.skills.versions.download("latest", skill_id="acme/gouges")
     assert set(unzipped(content.read())) == {"SKILL.md", "ref/a.md"}

@@ -53,7 +53,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             yield Site(server, "whittle", (skill / "SKILL.md").read_bytes())
     else:
         body = "# Carves zebrawood spoons\n"
-        package = skill_package("whittle", body=body, **{"scripts/run.sh": SCRIPT})
+        package = skill_package("whittle", body=body, files={"scripts/run.sh": SCRIPT})
         with Registry(folder, "--auth-anonymous-read", "--root-skill", "acme/whittle") as registry:
             assert registry.finished(registry.publish(package))["status"] == "accepted"
             with zipfile.ZipFile(io.BytesIO(package)) as archive:

@@ -28,7 +28,7 @@ def hide(registry: Registry) -> list[Hidden]:
     ann, found = registry.caller("acme/ann"), []
     for skill_id, version in HIDDEN:
         files = {"zorblaxian.md": RISKY.encode(), "scripts/zorblax.sh": b"echo zorblax\n"}
-        package = skill_package(skill_id.partition("/")[2], version, RISKY, **files)
+        package = skill_package(skill_id.partition("/")[2], version, RISKY, files=files)
         job_id = registry.publish(package, ann).json()["data"]["job_id"]
         wait_until(lambda job_id=job_id: registry.job(job_id, ann)["status"] == "held")
         found.append(Hidden(skill_id, version, job_id, "zorblaxian.md", WORDS))

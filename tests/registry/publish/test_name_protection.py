@@ -127,7 +127,7 @@ def test_an_original_keeps_its_exact_name(registry: Registry) -> None:
     created(registry, "split-ledgers", "acme/bob", description="Splits a ledger.")
     registry.wait_for(lambda: registry.get("/api/v1/skills/merge-ledgers").status_code == 200)
     for name in ("merge-ledgers", "split-ledgers"):
-        package = skill_package(name, description="Anything at all.")
+        package = skill_package(name, files={"description": b"Anything at all."})
         job = registry.finished(registry.publish(package, registry.caller(EVE)))
         assert job["status"] == "accepted"
         for query in (name, f"/{name}", f"use the {name} skill"):
@@ -135,7 +135,7 @@ def test_an_original_keeps_its_exact_name(registry: Registry) -> None:
 
 
 def test_an_id_comes_before_a_title_of_another_package(registry: Registry) -> None:
-    titled = skill_package("ledger-tool", **{"skill-project.toml": b'[metadata]\nname = "Ledger Close"\n'})
+    titled = skill_package("ledger-tool", files={"skill-project.toml": b'[metadata]\nname = "Ledger Close"\n'})
     registry.finished(registry.publish(titled, registry.caller(EVE)))
     registry.finished(registry.publish(skill_package("ledger-close")))
     assert found(registry, "ledger close")[0] == "acme/ledger-close"

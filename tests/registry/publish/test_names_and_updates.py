@@ -115,7 +115,7 @@ def changes(registry: Registry, skill_id: str, version: str) -> list[str]:
 def test_an_update_that_adds_scripts_or_urls_reports_them(registry: Registry) -> None:
     publish(registry, "growing", body="See https://example.org/a\n")
     both = "See https://example.org/a and https://example.org/b\n"
-    job = publish(registry, "growing", "1.1.0", body=both, **{"scripts/run.sh": b"ls\n"})
+    job = publish(registry, "growing", "1.1.0", body=both, files={"scripts/run.sh": b"ls\n"})
     assert kinds(job) == ["quality_warning", "quality_warning"]
     notes = [warning for warning in job["warnings"] if "agentskills.io" not in warning["message"]]
     assert [warning["field"] for warning in notes] == ["scripts/run.sh", "SKILL.md"]

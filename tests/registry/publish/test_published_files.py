@@ -86,7 +86,7 @@ def test_a_package_may_have_the_skill_in_a_folder(registry: Registry) -> None:
 
 def test_the_files_are_those_of_the_current_version(registry: Registry) -> None:
     for version in ("1.0.0", "1.1.0"):
-        publish(registry, skill_package("moving", version, **{"notes.txt": version.encode()}))
+        publish(registry, skill_package("moving", version, files={"notes.txt": version.encode()}))
     assert file(registry, "notes.txt", "acme/moving").text == "1.1.0"
     yank = "/api/v1/registry/skills/acme/moving/1.1.0/yank"
     assert registry.http.post(yank, headers=registry.caller()).status_code == 200
@@ -94,10 +94,10 @@ def test_the_files_are_those_of_the_current_version(registry: Registry) -> None:
 
 
 def test_no_byte_of_a_changed_package_is_sent(registry: Registry) -> None:
-    publish(registry, skill_package("damaged", **{"notes.txt": b"true"}))
+    publish(registry, skill_package("damaged", files={"notes.txt": b"true"}))
     stored = registry.blobs / "skills/acme/damaged-1.0.0.zip"
     stored.chmod(0o644)
-    stored.write_bytes(skill_package("damaged", **{"notes.txt": b"lies"}))
+    stored.write_bytes(skill_package("damaged", files={"notes.txt": b"lies"}))
     answer = file(registry, "notes.txt", "acme/damaged")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "SERVICE_UNAVAILABLE")
     assert "the package of acme/damaged 1.0.0 is damaged" in registry.log.read_text()

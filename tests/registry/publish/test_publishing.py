@@ -102,7 +102,7 @@ def test_invalid_uploads_are_refused_immediately(registry: Registry) -> None:
 
 
 def test_a_package_that_breaks_a_rule_is_rejected_with_the_reason(registry: Registry) -> None:
-    program = skill_package("bad", **{"scripts/run": b"\x7fELF" + bytes(60)})
+    program = skill_package("bad", files={"scripts/run": b"\x7fELF" + bytes(60)})
     job = registry.finished(registry.publish(program))
     assert job["status"] == "rejected"
     assert [(one["kind"], one["field"]) for one in job["errors"]] == [("security_issue", "scripts/run")]

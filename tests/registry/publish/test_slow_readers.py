@@ -18,7 +18,7 @@ from support.waiting import PATIENCE_SECONDS, wait_until
 
 MEBIBYTE = 1 << 20
 DATA = random.Random(3).randbytes(9 * MEBIBYTE)
-LARGE = skill_package("large", **{"assets/data.bin": DATA})
+LARGE = skill_package("large", files={"assets/data.bin": DATA})
 FILE = "/api/v1/skills/acme/large/files/assets/data.bin"
 URL = "/packages/acme/large/1.0.0.zip"
 OTHER_WAYS = (

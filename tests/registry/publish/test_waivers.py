@@ -18,9 +18,11 @@ def registry(tmp_path_factory: pytest.TempPathFactory, database_setting: Mapping
         yield running
 
 
-def publish(registry: Registry, name: str, version: str = "1.0.0", **files: bytes) -> list[dict[str, Any]]:
+def publish(
+    registry: Registry, name: str, version: str = "1.0.0", files: Mapping[str, bytes] | None = None
+) -> list[dict[str, Any]]:
     """Publish a risky package, and return its grave findings."""
-    answer = registry.publish(skill_package(name, version, RISKY, **files))
+    answer = registry.publish(skill_package(name, version, RISKY, files=files))
     assert registry.finished(answer)["status"] == "accepted"
     found = findings(registry, name)
     assert found["risk"] in ("medium", "high")
@@ -48,7 +50,7 @@ def cards(registry: Registry, name: str, **query: str) -> dict[str, str]:
 
 
 def test_the_risk_reads_waived_once_all_that_is_grave_is_waived(registry: Registry) -> None:
-    grave = publish(registry, "waived-skill", **{"notes/more.md": RISKY.encode()})
+    grave = publish(registry, "waived-skill", files={"notes/more.md": RISKY.encode()})
     places = sorted({(finding["rule"], finding["file"]) for finding in grave})
     assert len(places) > 1
     for number, (rule, file) in enumerate(places, start=1):

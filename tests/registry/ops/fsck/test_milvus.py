@@ -42,7 +42,7 @@ class World:
 
     def inspect(self, *, repair: bool = False, uri: str = "") -> Report:
         changes = {"search.vectors": "milvus", "search.milvus_uri": uri or self.server.uri}
-        return self.kept.inspect(repair=repair, **changes)
+        return self.kept.inspect(changes, repair=repair)
 
 
 @pytest.fixture

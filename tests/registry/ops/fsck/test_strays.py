@@ -93,7 +93,7 @@ def test_with_another_index_or_none_nothing_is_collected(kept: KeptRegistry, mon
         subprocess.run(["git", *command], check=True)
     monkeypatch.chdir(other)  # what a command without a repository would take for it
     for url in (str(other), ""):
-        report = kept.inspect(repair=True, **{"registryIndex.url": url})
+        report = kept.inspect({"registryIndex.url": url}, repair=True)
         assert path.exists()
         assert "skills/acme/gone-1.0.0.zip" in {drift.thing for drift in report.drift if not drift.repairable}
     assert "index" not in {drift.area for drift in report.drift}

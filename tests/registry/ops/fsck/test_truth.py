@@ -162,7 +162,7 @@ def test_a_blob_left_by_a_rejected_job_is_removed(kept: KeptRegistry) -> None:
 
 
 def test_revoked_packages_with_a_public_url_are_reported(kept: KeptRegistry) -> None:
-    found = kept.inspect(**{"s3.blobBaseUrl": "https://packages.example.org"}).drift
+    found = kept.inspect({"s3.blobBaseUrl": "https://packages.example.org"}).drift
     assert [(drift.thing, "revoked" in drift.problem) for drift in found if drift.area == "blobs"] == [
         ("acme/bad 1.0.0", True)
     ]
@@ -178,5 +178,5 @@ def test_a_skill_whose_folder_is_gone_stays_until_a_scan(kept: KeptRegistry) -> 
 
 
 def test_packages_are_not_checked_without_a_store(kept: KeptRegistry) -> None:
-    report = kept.inspect(**{"blobs.dir": None})
+    report = kept.inspect({"blobs.dir": None})
     assert (report.drift, list(report.unchecked)) == ([], ["packages"])
