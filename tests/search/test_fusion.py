@@ -1,13 +1,16 @@
 """Fusion: ranking, scores, relevance bands, and invariants for any signals."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from search.fusion import MINILM, Fused, Gains, NullDistribution, Signals, evidence_parts, fuse, null_distribution
+from search.modes import RanMode
 
-MODES = ["hybrid", "semantic", "keyword"]
+MODES: list[RanMode] = ["hybrid", "semantic", "keyword"]
 NAN = float("nan")
 
 SIGNAL = st.tuples(
@@ -38,17 +41,17 @@ def of_scores(*rows: tuple[float, float], ceiling: float = 40.0) -> Signals:
     return signals([(bm25, cosine, False, False) for bm25, cosine in rows], ceiling)
 
 
-def keys(ranking: list[Fused]) -> list[int]:
+def keys(ranking: Sequence[Fused]) -> list[int]:
     return [hit.key for hit in ranking]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_candidates_give_no_hits(mode: str) -> None:
+def test_no_candidates_give_no_hits(mode: RanMode) -> None:
     assert list(fuse(signals([]), mode)) == []
 
 
 @pytest.mark.parametrize(("mode", "order"), [("hybrid", [2, 1, 3]), ("keyword", [1, 2]), ("semantic", [3, 2])])
-def test_each_mode_uses_its_own_evidence(mode: str, order: list[int]) -> None:
+def test_each_mode_uses_its_own_evidence(mode: RanMode, order: list[int]) -> None:
     rows = of_scores((20, 0.05), (18, 0.5), (0, 0.6))
     assert keys(fuse(rows, mode)) == order
 
@@ -60,7 +63,7 @@ def test_vectors_decide_if_words_match_poorly() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_lowered_comes_after_what_fits_as_well_and_stays(mode: str) -> None:
+def test_what_is_lowered_comes_after_what_fits_as_well_and_stays(mode: RanMode) -> None:
     rows = of_scores((20, 0.6), (19, 0.58), (1, 0.2))
     lowered = fuse(rows._replace(lowered=np.array([True, False, False])), mode)
     assert keys(lowered)[:2] == [2, 1]
@@ -69,7 +72,7 @@ def test_what_is_lowered_comes_after_what_fits_as_well_and_stays(mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_lowered_name_is_first_unless_another_has_it_too(mode: str) -> None:
+def test_a_lowered_name_is_first_unless_another_has_it_too(mode: RanMode) -> None:
     exact, other = (5.0, 0.3, True, False), (40.0, 0.9, False, False)
     alone = fuse(signals([exact, other])._replace(lowered=np.array([True, False])), mode)
     assert [(hit.key, hit.score == 1.0) for hit in alone] == [(1, True), (2, False)]
@@ -78,7 +81,7 @@ def test_a_lowered_name_is_first_unless_another_has_it_too(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_exact_name_is_first_whatever_the_rest_says(mode: str) -> None:
+def test_an_exact_name_is_first_whatever_the_rest_says(mode: RanMode) -> None:
     stuffed = (40.0, 1.0, False, True)
     ranking = fuse(signals([stuffed, stuffed, (0.0, NAN, True, False)]), mode)
     assert (ranking[0].key, ranking[0].score) == (3, 1.0)
@@ -177,7 +180,7 @@ def test_the_null_distribution_is_measured_or_assumed() -> None:
 
 
 @given(st.lists(SIGNAL, max_size=40), st.floats(0, 80), st.sampled_from(MODES))
-def test_invariants_for_any_signals(rows: list[tuple[float, float, bool, bool]], ceiling: float, mode: str) -> None:
+def test_invariants_for_any_signals(rows: list[tuple[float, float, bool, bool]], ceiling: float, mode: RanMode) -> None:
     given_signals = signals(rows, ceiling)
     ranking = fuse(given_signals, mode)
     order = [(hit.score, -hit.key) for hit in ranking]

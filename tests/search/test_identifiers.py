@@ -8,6 +8,7 @@ import pytest
 
 from search.engine import Engine
 from search.identifiers import MAX_IDENTIFIERS, first_identifiers, identifiers
+from search.modes import Mode
 from search.requests import SearchRequest
 from search.text import BODY_CHARACTERS
 from support.catalogs import HashingEmbedder, SkillCatalog
@@ -64,7 +65,7 @@ def engine(catalog: SkillCatalog, tmp_path: Path) -> Iterator[Engine]:
     engine.close()
 
 
-def ids(engine: Engine, query: str, mode: str = "auto") -> list[str]:
+def ids(engine: Engine, query: str, mode: Mode = "auto") -> list[str]:
     return [hit.id for hit in engine.search.search(SearchRequest(query, mode=mode)).hits]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,11 +31,11 @@ def engine(catalog: SkillCatalog, tmp_path: Path) -> Iterator[Engine]:
     engine.close()
 
 
-def search(engine: Engine, query: str, **options: object) -> Results:
+def search(engine: Engine, query: str, **options: Any) -> Results:
     return engine.search.search(SearchRequest(query, **options))
 
 
-def first(engine: Engine, query: str, **options: object) -> Hit:
+def first(engine: Engine, query: str, **options: Any) -> Hit:
     return search(engine, query, **options).hits[0]
 
 

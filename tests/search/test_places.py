@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from search.engine import Engine
+from search.modes import RanMode
 from search.requests import SearchRequest
 from search.types import Filter
 from support.catalogs import HashingEmbedder, SkillCatalog
@@ -39,7 +40,7 @@ def keys_of(catalog: SkillCatalog, skill_id: str) -> list[int]:
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
-def test_copies_share_the_place_of_the_original(engine: Engine, mode: str) -> None:
+def test_copies_share_the_place_of_the_original(engine: Engine, mode: RanMode) -> None:
     results = engine.search.search(SearchRequest(_QUERY, mode="auto" if mode == "hybrid" else mode, allowed=_ENABLED))
     ids = [hit.id for hit in results.hits]
     assert sorted(ids) == ["ann/backup", "restore", "sync"]

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -51,7 +52,7 @@ QUERIES = [
     ("markdown 转换", "mixed"),
     ("convert 表格", "mixed"),
 ]
-FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 @pytest.fixture(params=["in memory", "on disk"])

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,9 @@ from support.waiting import wait_until
 NO_FILTER = Filter()
 
 
-def put(revision: int, key: int, name: str, **fields: object) -> DocumentPut:
-    document = Document(**{"key": key, "id": name.lower().replace(" ", "-"), "name": name, **fields})
-    return DocumentPut(revision, document)
+def put(revision: int, key: int, name: str, **fields: Any) -> DocumentPut:
+    values: dict[str, Any] = {"key": key, "id": name.lower().replace(" ", "-"), "name": name, **fields}
+    return DocumentPut(revision, Document(**values))
 
 
 DOCUMENTS = (
@@ -48,7 +49,8 @@ def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def search(index: LexicalIndex, query: str, allowed: Filter = NO_FILTER) -> list[int]:
-    return index.reader.search(index.reader.terms(query), 10, allowed).keys.tolist()
+    found: list[int] = index.reader.search(index.reader.terms(query), 10, allowed).keys.tolist()
+    return found
 
 
 def test_a_word_in_the_name_counts_more_than_one_in_the_body(index: LexicalIndex) -> None:
@@ -146,7 +148,7 @@ def test_after_a_crash_between_a_commit_and_its_state_changes_are_applied_again(
     index.apply([put(1, 1, "Alpha"), put(2, 2, "Beta")], 2)
     index.flush()
     before = (tmp_path / "state.json").read_bytes()
-    changes = [put(3, 2, "Gamma"), put(4, 3, "Delta"), DocumentGone(5, 1)]
+    changes: list[DocumentPut | DocumentGone] = [put(3, 2, "Gamma"), put(4, 3, "Delta"), DocumentGone(5, 1)]
     index.apply(changes, 5)
     index.close()
     (tmp_path / "state.json").write_bytes(before)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     database.close()
 
 
-def exact(engine: Engine, query: str, **options: object) -> list[str]:
+def exact(engine: Engine, query: str, **options: Any) -> list[str]:
     hits = engine.search.search(SearchRequest(query, explain=True, **options)).hits
     return [hit.id for hit in hits if hit.explanation is not None and hit.explanation.tier == "exact_name"]
 

@@ -26,7 +26,7 @@ def open_index(folder: Path, max_flat: int, space: str = "space") -> MemoryVecto
     return MemoryVectors(folder / "vectors.faiss", "catalog", space, 32, max_flat)
 
 
-@pytest.fixture(params=SIZES.values(), ids=SIZES)
+@pytest.fixture(params=SIZES.values(), ids=list(SIZES))
 def max_flat(request: pytest.FixtureRequest, tmp_path: Path) -> int:
     """Save a snapshot of an index with new, replaced and deleted vectors; return its `max_flat`."""
     index = open_index(tmp_path, request.param)
