@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,6 +136,7 @@ def test_serving_never_imports_torch(local: Embedder, model_cache: Path) -> None
     code = f"""
 import sys
 from pathlib import Path
+from typing import Any
 from embeddings import EmbeddingSettings, choose
 embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r}), total_timeout=180))
 embedder.queries(["hello"])[0], embedder.documents(["one", "two"])

@@ -51,7 +51,7 @@ CROWD = (
     " run all cmd very late setting very late setting fix project build server stops update deployment release tomorrow"
 )
 FRAMES = ["{}", "How do I fix {} in my project?", "`{}`", "the build server stops with {}."]
-MODES = ["auto", "hybrid", "keyword"]
+MODES: list[Mode] = ["auto", "hybrid", "keyword"]
 
 
 @pytest.fixture

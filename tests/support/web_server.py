@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 Answer = Callable[["Request"], None]
 
@@ -58,7 +58,7 @@ class WebServer:
         self.url = f"http://{self.host}"
         self._thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
 
-    def __enter__(self) -> "WebServer":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -3,6 +3,7 @@
 import datetime
 import json
 
+import numpy as np
 import pytest
 
 from registry.catalog.conditions import Conditions
@@ -73,6 +74,7 @@ def test_documents_follow_in_order_with_only_the_latest_of_each(catalog: SkillCa
     catalog.remove("two")
     changes = catalog.documents.document_changes(0, 10)
     assert [type(change) for change in changes] == [DocumentPut, DocumentGone]
+    assert isinstance(changes[0], DocumentPut)
     assert changes[0].document.description == "third"
     assert catalog.documents.document_changes(changes[-1].revision, 10) == []
     assert changes[-1].revision == catalog.documents.revision()
@@ -81,7 +83,7 @@ def test_documents_follow_in_order_with_only_the_latest_of_each(catalog: SkillCa
 def test_what_has_no_current_vector_is_stale(catalog: SkillCatalog) -> None:
     catalog.put("one", "first")
     (stale,) = catalog.documents.stale("space", 10)
-    vector = [1.0, 0.0]
+    vector = np.array([1.0, 0.0], np.float32)
     assert catalog.documents.put_vectors("space", [Embedded(stale.key, stale.text_hash, vector)]) == 1
     assert catalog.documents.stale_count("space") == 0
     assert catalog.documents.stale_count("another space") == 1
@@ -94,7 +96,7 @@ def test_what_became_stale_since_a_change_is_found_without_looking_at_the_rest(c
     documents = catalog.documents
     for name in ("one", "two", "three"):
         catalog.put(name, name)
-    made = [Embedded(stale.key, stale.text_hash, [1.0]) for stale in documents.stale("space", 10)]
+    made = [Embedded(stale.key, stale.text_hash, np.ones(1, np.float32)) for stale in documents.stale("space", 10)]
     documents.put_vectors("space", made[1:])
     number = documents.revision()
     assert (documents.stale("space", 10, since=number), documents.stale_count("space")) == ([], 1)
@@ -108,21 +110,21 @@ def test_a_vector_of_a_text_that_has_changed_meanwhile_is_not_kept(catalog: Skil
     catalog.put("one", "first")
     (stale,) = catalog.documents.stale("space", 10)
     catalog.put("one", "changed")
-    assert catalog.documents.put_vectors("space", [Embedded(stale.key, stale.text_hash, [1.0])]) == 0
+    assert catalog.documents.put_vectors("space", [Embedded(stale.key, stale.text_hash, np.ones(1, np.float32))]) == 0
     assert catalog.documents.stale_count("space") == 1
 
 
 def test_storing_a_vector_twice_is_one_change(catalog: SkillCatalog) -> None:
     catalog.put("one", "first")
     (stale,) = catalog.documents.stale("space", 10)
-    made = Embedded(stale.key, stale.text_hash, [1.0])
+    made = Embedded(stale.key, stale.text_hash, np.ones(1, np.float32))
     assert [catalog.documents.put_vectors("space", [made]) for _ in range(2)] == [1, 0]
 
 
 def test_a_skill_made_again_under_its_id_is_stale_again(catalog: SkillCatalog) -> None:
     catalog.put("one", "first")
     (stale,) = catalog.documents.stale("space", 10)
-    catalog.documents.put_vectors("space", [Embedded(stale.key, stale.text_hash, [1.0])])
+    catalog.documents.put_vectors("space", [Embedded(stale.key, stale.text_hash, np.ones(1, np.float32))])
     catalog.remove("one")
     assert catalog.documents.vector_count("space") == 0
     catalog.put("one", "first")
@@ -133,6 +135,7 @@ def test_the_hash_is_of_the_text_that_is_embedded(catalog: SkillCatalog) -> None
     catalog.put("one", "first", body="a body")
     (change,) = catalog.documents.document_changes(0, 10)
     (stale,) = catalog.documents.stale("space", 10)
+    assert isinstance(change, DocumentPut)
     assert stale.text == embedded_text(change.document)
     assert stale.text_hash == text_hash(stale.text)
 

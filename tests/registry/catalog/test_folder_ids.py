@@ -124,7 +124,7 @@ def test_a_renamed_skill_keeps_what_it_has(root: Path, database: Database, inspe
     assert (after.created_at, after.digest, after.description) == (before.created_at, before.digest, before.description)
     assert catalog.keys(["other/pdf"]) == {"other/pdf": key}
     assert find_install(database, "other/pdf") == record
-    changed = dict(database.read("select id, gone from documents where number > ?", (since,)))
+    changed: dict[str, int] = dict(database.read("select id, gone from documents where number > ?", (since,)))
     assert changed == {"other/pdf": 0, "pdf": 0}
     (root / "pdf").rename(root / "docs")
     scan.reconcile()

@@ -10,7 +10,7 @@ import pytest
 from registry.catalog.documents import CatalogDocuments
 from registry.db import Database
 from search.engine import Engine
-from search.service import SearchRequest
+from search.requests import SearchRequest
 from search.types import Filter
 from support.catalogs import SkillCatalog
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,9 @@ def records(tmp_path: Path, catalog: SkillCatalog) -> Iterator[RecordSkills]:
         yield RecordSkills(tmp_path, catalog.catalog, inspector)
 
 
-def new(**fields: str) -> NewSkill:
-    return NewSkill(
-        **({"id": "deploy", "name": "Deploy", "description": "Deploys a thing.", "version": "1.0.0"} | fields)
-    )
+def new(**fields: Any) -> NewSkill:
+    plain = {"id": "deploy", "name": "Deploy", "description": "Deploys a thing.", "version": "1.0.0"}
+    return NewSkill(**(plain | fields))
 
 
 @pytest.mark.parametrize(

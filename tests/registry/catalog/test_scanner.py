@@ -20,6 +20,7 @@ from registry.domain.models import now
 from registry.errors import RegistryError
 from registry.inspection.inspector import Inspector
 from registry.skill_folder import tree_digest
+from search.types import DocumentPut
 from support.inspecting import inspecting
 from support.servers import write_skill
 from support.waiting import wait_until
@@ -42,6 +43,14 @@ def inspector() -> Iterator[Inspector]:
 def scanner(root: Path, database: Database, inspector: Inspector) -> Scanner:
     catalog = Catalog(database, now)
     return Scanner(LocalSkills(root.resolve(), catalog, inspector), catalog, inspector)
+
+
+def files(documents: CatalogDocuments) -> dict[str, str]:
+    found = {}
+    for change in documents.document_changes(0, 10):
+        assert isinstance(change, DocumentPut)
+        found[change.document.id] = change.document.files
+    return found
 
 
 def places(database: Database) -> set[str]:
@@ -229,11 +238,12 @@ def test_search_reads_the_names_of_files_as_they_change(skills: Path, database: 
     script.write_text("print(3)\n")
     local, documents = scanner(skills, database, inspector), CatalogDocuments(database)
     local.reconcile()
-    files = {put.document.id: put.document.files for put in documents.document_changes(0, 10)}
-    assert files == {"first": "SKILL.md\nscripts/count_otters.py", "second": "SKILL.md", "third": "SKILL.md"}
+    assert files(documents) == {"first": "SKILL.md\nscripts/count_otters.py", "second": "SKILL.md", "third": "SKILL.md"}
     script.rename(script.with_name("weigh_otters.py"))
     local.reconcile()
-    assert documents.document_changes(0, 10)[-1].document.files == "SKILL.md\nscripts/weigh_otters.py"
+    last = documents.document_changes(0, 10)[-1]
+    assert isinstance(last, DocumentPut)
+    assert last.document.files == "SKILL.md\nscripts/weigh_otters.py"
 
 
 class CountingScanner(Scanner):

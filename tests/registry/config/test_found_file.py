@@ -112,7 +112,7 @@ def test_a_file_that_was_found_decides_for_no_secret_from_elsewhere(
     assert message.startswith(f"{key} (from registry.toml in the current folder): ")
     assert all(word in message for word in (secret, variable, "--config"))
     assert not any(word in message for word in ("canary", "evil"))
-    named = {setting.environment: setting.key for setting in SETTINGS} | SHORT_NAMES
+    named = {setting.environment: setting.key for setting in SETTINGS} | dict(SHORT_NAMES)
     assert named[variable] == key
     load_settings({}, environ, Path("registry.toml"))
     load_settings({}, environ | {"SKILL_REGISTRY_CONFIG": "registry.toml"})

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from registry.config.settings import SETTINGS, Setting, Settings, SettingsError, load_settings
+from registry.config.types import Secret
 from registry.domain.source_entry import NewSource
 from registry.domain.validation import convert
 from registry.errors import RegistryError
@@ -15,6 +16,11 @@ PORT = "a whole number from 0 to 65535"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def revealed(secret: Secret | None) -> str:
+    assert secret is not None
+    return secret.reveal()
 
 
 def refusal(flags: dict[str, object], environ: dict[str, str], config_file: Path | None = None) -> str:
@@ -45,8 +51,8 @@ def test_flags_win_over_environment_over_file_over_other_tools(folder: Path) -> 
     }
     settings = load_settings({"server.host": "flag", "server.port": None}, environ, folder / "registry.toml")
     assert (settings.server.host, settings.server.port, settings.server.workers) == ("flag", 2, 2)
-    assert settings.embedding.base_url.reveal() == "http://file"
-    assert settings.embedding.api_key.reveal() == "other"
+    assert revealed(settings.embedding.base_url) == "http://file"
+    assert revealed(settings.embedding.api_key) == "other"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def test_a_short_name_counts_as_the_environment_and_the_full_name_wins(
     folder: Path, environ: dict[str, str], server: str
 ) -> None:
     (folder / "registry.toml").write_text('client.server = "https://file.example"\n')
-    assert load_settings({}, environ).client.server.reveal() == server
+    assert revealed(load_settings({}, environ).client.server) == server
 
 
 @pytest.mark.parametrize(
@@ -222,7 +228,7 @@ def test_secrets_do_not_show() -> None:
     shown = f"{settings} {settings!r} {settings.embedding.api_key} {settings.embedding.base_url!s}"
     assert "canary" not in shown
     assert "https://***@models.example:8443/v1" in shown
-    assert settings.embedding.api_key.reveal() == "canary"
+    assert revealed(settings.embedding.api_key) == "canary"
 
 
 def test_variables_that_kubernetes_makes_of_a_service_are_not_ours() -> None:
@@ -352,15 +358,15 @@ def test_the_variables_of_other_programs_name_proxies_and_authorities(folder: Pa
         "no_proxy": "a.example, .b.example",
     }
     settings = load_settings({}, environ | {"SSL_CERT_FILE": "/ca.pem", "SSL_CERT_DIR": "/ca"}).outbound
-    assert settings.https_proxy.reveal() == "http://low.example"
-    assert settings.http_proxy.reveal() == "http://all.example"
+    assert revealed(settings.https_proxy) == "http://low.example"
+    assert revealed(settings.http_proxy) == "http://all.example"
     assert (settings.no_proxy, settings.ca_file, settings.ca_dir) == (
         ("a.example", ".b.example"),
         Path("/ca.pem"),
         Path("/ca"),
     )
     settings = load_settings({}, environ | {"HTTPS_PROXY": "http://ann:canary@high.example"}).outbound
-    assert settings.https_proxy.reveal() == "http://ann:canary@high.example"
+    assert revealed(settings.https_proxy) == "http://ann:canary@high.example"
     assert "canary" not in repr(settings)
 
 
@@ -373,7 +379,7 @@ def test_credentials_of_git_are_tables_or_json(folder: Path) -> None:
     text = '[{"origin": "https://git.example", "user": "ada", "password": "canary"}]'
     from_variable = load_settings({}, {variable: text}).outbound.git_credentials
     for entry in (*from_file, *from_variable):
-        assert (entry.origin, entry.user, entry.password.reveal()) == ("https://git.example", "ada", "canary")
+        assert (entry.origin, entry.user, revealed(entry.password)) == ("https://git.example", "ada", "canary")
         assert "canary" not in repr(entry)
     for wrong in ('[{"origin": "git.example", "password": "canary"}]', '[{"origin": "https://git.example"}]'):
         assert "canary" not in refusal({}, {variable: wrong})

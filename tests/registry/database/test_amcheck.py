@@ -42,7 +42,7 @@ def path_of(server: PostgresServer, url: str, relation: str) -> Path:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("checkpoint")
         (name,) = connection.execute("select pg_relation_filepath(%s)", (relation,)).fetchall()[0]
-    return server.data / name
+    return Path(server.data, name)
 
 
 def damaged(url: str) -> list[DamagedTable]:

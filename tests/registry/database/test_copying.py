@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from registry.catalog.documents import CatalogDocuments
-from registry.database.copying import COPYING, copy_catalog
+from registry.database.copying import copy_catalog
 from registry.database.postgres import PostgresDatabase
 from registry.database.sqlite import SqliteDatabase
-from registry.db import DatabaseUnusable
+from registry.db import COPYING, DatabaseUnusable, Transaction
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.endurance import times
@@ -53,7 +53,11 @@ def test_a_copied_catalog_is_equal_and_usable(source: SqliteDatabase, target: Po
 
 def test_an_interrupted_copy_is_resumed(source: SqliteDatabase, target: PostgresDatabase) -> None:
     writes = iter(range(4))
-    target.hooks.on_commit(lambda transaction: next(writes))  # the fifth write of the copy fails
+
+    def count(_: Transaction) -> None:
+        next(writes)  # fails at the fifth write of the copy
+
+    target.hooks.on_commit(count)
     with pytest.raises((StopIteration, RuntimeError)):
         copy_catalog(source, target)
     assert target.read("select count(*) from facts where name = ?", (COPYING,)) == [(1,)]
@@ -71,7 +75,7 @@ def test_a_database_that_holds_a_catalog_is_not_overwritten(source: SqliteDataba
 
 
 def test_a_table_that_differs_is_reported(source: SqliteDatabase, target: PostgresDatabase) -> None:
-    def spoil(transaction: object) -> None:
+    def spoil(transaction: Transaction) -> None:
         transaction.execute("update versions set description = 'other' where key = 3")
 
     target.hooks.on_commit(spoil)

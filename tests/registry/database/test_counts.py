@@ -2,7 +2,9 @@
 
 import random
 import threading
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from registry.catalog.listing import Position, list_cards
@@ -16,7 +18,9 @@ from support.catalogs import SkillCatalog
 def embed(catalog: SkillCatalog, space: str, limit: int) -> None:
     """Store a vector for each of the first documents that have no current one."""
     stale = catalog.documents.stale(space, limit)
-    catalog.documents.put_vectors(space, [Embedded(one.key, one.text_hash, [1.0, 0.0]) for one in stale])
+    catalog.documents.put_vectors(
+        space, [Embedded(one.key, one.text_hash, np.array([1.0, 0.0], np.float32)) for one in stale]
+    )
 
 
 def advertise(catalog: SkillCatalog, skill_id: str) -> None:
@@ -28,7 +32,7 @@ def advertise(catalog: SkillCatalog, skill_id: str) -> None:
 
 def test_counts_follow_every_kind_of_change(catalog: SkillCatalog) -> None:
     numbers, ids = random.Random(7), [f"skill-{number}" for number in range(12)]
-    changes = {
+    changes: dict[str, Callable[[], object]] = {
         "put": lambda: catalog.put(numbers.choice(ids), f"text {numbers.randrange(4)}", enabled=numbers.random() < 0.6),
         "advertise": lambda: advertise(catalog, numbers.choice(ids)),
         "remove": lambda: catalog.remove(numbers.choice([one for one in ids if catalog.catalog.has(one)])),

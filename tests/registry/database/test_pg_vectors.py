@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import psycopg
 import pytest
+from numpy.typing import NDArray
 
 from embeddings.base import Matrix
 from registry.database.counts import rebuild
@@ -27,7 +28,7 @@ def database(postgres: PostgresServer) -> Iterator[PostgresDatabase]:
     opened.close()
 
 
-def units(drawn: Matrix) -> Matrix:
+def units(drawn: NDArray[np.floating]) -> Matrix:
     vectors: Matrix = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
     return vectors
 
@@ -67,7 +68,8 @@ def index(database: PostgresDatabase) -> PgVectors:
 
 
 def nearest(vector: Matrix, limit: int) -> list[int]:
-    return (np.argsort(-(VECTORS @ vector[0]))[:limit] * 10).tolist()
+    keys: list[int] = (np.argsort(-(VECTORS @ vector[0]))[:limit] * 10).tolist()
+    return keys
 
 
 def test_the_nearest_documents_come_first_with_their_cosine(index: PgVectors) -> None:
@@ -194,7 +196,7 @@ class Explaining:
 
 def test_the_index_is_used_where_it_is_faster(grown: tuple[PostgresDatabase, Matrix]) -> None:
     explained, everything = Explaining(grown[0]), np.arange(6_000)
-    index = PgVectors(explained, "grown", 64, lambda space, dim: True)
+    index = PgVectors(explained, "grown", 64, lambda space, dim: True)  # type: ignore[arg-type]  # it only reads
     for allowed, expected in ((None, True), (everything[:5_900], True), (everything[:50], False)):
         index.search(grown[1][:2], 50, allowed)
         assert ("Index Scan using vectors_hnsw_" in explained.plan) == expected

@@ -30,7 +30,7 @@ def hide(registry: Registry) -> list[Hidden]:
         files = {"zorblaxian.md": RISKY.encode(), "scripts/zorblax.sh": b"echo zorblax\n"}
         package = skill_package(skill_id.partition("/")[2], version, RISKY, files=files)
         job_id = registry.publish(package, ann).json()["data"]["job_id"]
-        wait_until(lambda job_id=job_id: registry.job(job_id, ann)["status"] == "held")
+        wait_until(partial(lambda job_id: registry.job(job_id, ann)["status"] == "held", job_id))
         found.append(Hidden(skill_id, version, job_id, "zorblaxian.md", WORDS))
     path = f"/api/v1/registry/reviews/{found[-1].job_id}/reject"
     assert registry.http.post(path, json={"reason": "zorblax"}, headers=registry.caller("acme/bob")).is_success

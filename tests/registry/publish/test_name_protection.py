@@ -1,6 +1,7 @@
 """The names of published skills: nobody else takes them, on any route, and nothing of that name comes before them."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -87,7 +88,7 @@ def test_no_installation_takes_the_name_of_a_published_skill(registry: Registry)
         assert error(send(registry, "POST", "/api/v1/skills", origin=origin)) == (409, "CONFLICT")
         job = send(registry, "POST", "/api/v1/skills?async=true", origin=origin).json()["data"]
         path = f"/api/v1/installs/{job['job_id']}"
-        registry.wait_for(lambda path=path: "CONFLICT" in send(registry, "GET", path).text)
+        registry.wait_for(partial(lambda path: "CONFLICT" in send(registry, "GET", path).text, path))
         assert not (registry.skills_dir / name).exists()
 
 

@@ -9,6 +9,12 @@ from registry.events.webhooks import Checked
 from registry.publish.jobs import Job, JobFinding, Jobs, needed_packages
 
 
+def stored(jobs: Jobs) -> Job:
+    job = jobs.get("1")
+    assert job is not None
+    return job
+
+
 def test_a_job_that_was_accepted_is_not_rejected_afterwards(database: Database) -> None:
     told: list[Checked] = []
     jobs = Jobs(database, now, lambda transaction, checked: told.append(checked))
@@ -17,7 +23,7 @@ def test_a_job_that_was_accepted_is_not_rejected_afterwards(database: Database) 
         jobs.add(transaction, job, None)
         jobs.accept(transaction, job, [], 1)
     jobs.reject(job, [])
-    assert jobs.get("1").state == "accepted"
+    assert stored(jobs).state == "accepted"
     assert [one.accepted for one in told] == [True]
 
 
@@ -32,12 +38,12 @@ def test_only_an_attempt_without_an_end_counts_as_begun(database: Database) -> N
     jobs = Jobs(database, now, lambda transaction, checked: None)
     job = added(jobs)
     jobs.begin(job)
-    assert (jobs.get("1").begun, jobs.get("1").state) == (1, "validating")
+    assert (stored(jobs).begun, stored(jobs).state) == (1, "validating")
     jobs.postpone(job, 0)
     jobs.begin(job)
     jobs.leave("1")
     jobs.leave("1")
-    assert (jobs.get("1").begun, jobs.get("1").tries) == (0, 1)
+    assert (stored(jobs).begun, stored(jobs).tries) == (0, 1)
 
 
 def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database: Database) -> None:
@@ -46,7 +52,7 @@ def test_a_job_that_is_set_aside_keeps_its_package_and_is_retried_once(database:
     job = added(jobs)
     jobs.begin(job)
     jobs.set_aside(job, JobFinding(kind="structure_error", severity="medium", field=None, message="it died"))
-    assert (jobs.get("1").state, [one.accepted for one in told]) == ("rejected", [False])
+    assert (stored(jobs).state, [one.accepted for one in told]) == ("rejected", [False])
     assert [one.id for one in jobs.set_aside_jobs()] == ["1"]
     with database.write() as transaction:
         assert (jobs.due_ids(transaction), needed_packages(transaction)) == (set(), {"1"})

@@ -107,7 +107,7 @@ def test_a_late_push_is_repeated_on_top(tmp_path: Path) -> None:
                 theirs.write({"a/b": ("Theirs", line(late.pop()))})
             return False
 
-        hub.before = overtake  # type: ignore[assignment]
+        hub.before = overtake
         ours.write({"a/b": ("Ours", line("3.0.0"))})
         assert index_file(remote, "a/b") == [line(version).decode().strip() for version in ("1.0.0", "2.0.0", "3.0.0")]
         assert git(remote, "log", "--format=%s", "main").splitlines() == ["Ours", "Theirs", "Theirs"]
@@ -126,7 +126,7 @@ def test_a_branch_that_always_moves_is_given_up_after_five_tries(tmp_path: Path)
                 theirs.write({"a/c": ("Theirs", line(f"{len(moves)}.0.0"))})
             return False
 
-        hub.before = overtake  # type: ignore[assignment]
+        hub.before = overtake
         with pytest.raises(GitError):
             ours.write({"a/b": ("Ours", line("3.0.0"))})
         assert (len(moves), index_file(remote, "a/b")) == (5, [])

@@ -1,6 +1,7 @@
 """Packages that wait for a review: who sees and decides them, and what becomes of them."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_who_published_decides_nothing_by_any_name(registry: Registry) -> None:
     for number, (publisher, reviewer) in enumerate(((eve, eve), (eve, zoe), (zoe, eve))):
         answer = registry.publish(skill_package(f"own-{number}", body=RISKY), publisher)
         job = {"job_id": answer.json()["data"]["job_id"]}
-        registry.wait_for(lambda job=job: registry.job(job["job_id"], admin)["status"] == "held")
+        registry.wait_for(partial(lambda job_id: registry.job(job_id, admin)["status"] == "held", job["job_id"]))
         refused = decide(registry, job, "approve", reviewer)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "FORBIDDEN")
         assert registry.get(f"{REVIEWS}/{job['job_id']}", reviewer).json()["data"]["may_decide"] is False

@@ -1,6 +1,7 @@
 """Reading packages from the store where it holds what it should not."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def packages_with(folder: Path, data: bytes, state: VersionState = "active") -> 
         tags=[],
         capabilities=[],
         tree="sha256:0",
-        findings=SkillFindings(engine="1", risk="none", findings=[]),
+        findings=SkillFindings(engine=1, risk="none", findings=[]),
         files=[("SKILL.md", 1), ("notes.txt", 1)],
         footprint=Footprint(scripts=[], urls={}),
     )
@@ -59,7 +60,11 @@ def test_a_package_that_this_release_cannot_read_is_an_error_of_the_service(tmp_
 
 def test_a_revoked_package_is_not_read(tmp_path: Path) -> None:
     packages, version = packages_with(tmp_path, plain_zip({"SKILL.md": SKILL}), state="revoked")
-    for read in (lambda: packages.open(version), lambda: packages.open_file(version, "SKILL.md")):
+    reads: list[Callable[[], object]] = [
+        lambda: packages.open(version),
+        lambda: packages.open_file(version, "SKILL.md"),
+    ]
+    for read in reads:
         with pytest.raises(RegistryError) as refused:
             read()
         assert refused.value.code == "CONFLICT"

@@ -139,8 +139,14 @@ def test_a_plugin_may_be_a_zip_and_a_document_may_be_at_a_url(tmp_path: Path) ->
 
 def test_what_time_does_not_suffice_for_is_read_later(hub: GitServer, tmp_path: Path) -> None:
     policy = AddressPolicy([hub.host])
-    limits = {"download_bytes": 1 << 20, "download_seconds": 5.0, "unpacked_bytes": 1 << 20}
-    downloads = Downloads(OutboundClient(policy), Git(policy), tmp_path / "sources", **limits)
+    downloads = Downloads(
+        OutboundClient(policy),
+        Git(policy),
+        tmp_path / "sources",
+        download_bytes=1 << 20,
+        download_seconds=5.0,
+        unpacked_bytes=1 << 20,
+    )
     place = RepositoryAddress(hub.url("invoicing"))
     plugins = [RemotePlugin(Plugin(name="invoicing", source={}), place)]
     hasty = PluginsElsewhere(tmp_path / "kept", PluginReader(downloads).read, seconds=0)

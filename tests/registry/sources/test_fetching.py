@@ -114,8 +114,8 @@ def test_origins_are_fetched(hub: GitServer, web: WebServer, tmp_path: Path) -> 
     web.answers["/pdf.zip"] = reply(b"zip")
     origins = fetcher(tmp_path)
     folder = origins.fetch(GitOrigin(url=hub.url("skills"), subdir="skills/pdf"), tmp_path / "folder")
-    assert folder == (commit, tmp_path / "folder/skills/pdf", ())
     assert (folder.path / "SKILL.md").read_text() == SKILL
+    assert folder == (commit, tmp_path / "folder/skills/pdf", ())
     assert origins.fetch(ZipOrigin(url=f"{web.url}/pdf.zip"), tmp_path / "file").path.read_bytes() == b"zip"
     with pytest.raises(ValueError, match="with a URL"):
         origins.fetch(LocalOrigin(path="/etc"), tmp_path / "local")

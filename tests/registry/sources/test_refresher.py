@@ -9,8 +9,9 @@ import pytest
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import AddressPolicy, OutboundClient
 from registry.outbound.git import Git
-from registry.sources.fetching import Fetcher, SourceContents
+from registry.sources.fetching import Fetcher
 from registry.sources.refresher import Outcome, Refresher
+from registry.sources.source_reader import SourceContents
 from support import slow_answers
 from support.threads import no_new_threads
 from support.web_server import WebServer, reply

@@ -185,7 +185,8 @@ def test_a_refusal_says_what_is_missing(web: WebServer, status: int, key: str | 
 def release_of(package: bytes, url: str | None, **fields: Any) -> Release:
     checksum = f"sha256:{hashlib.sha256(package).hexdigest()}"
     values = {"version": "1.0.0", "checksum": checksum, "yanked": False, "download_url": url, "size": len(package)}
-    return Release(skill_id="a/b", **(values | fields))
+    given: dict[str, Any] = values | fields
+    return Release(skill_id="a/b", **given)
 
 
 def test_a_package_elsewhere_is_fetched_without_the_credential_and_checked(web: WebServer, tmp_path: Path) -> None:

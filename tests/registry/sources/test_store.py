@@ -1,7 +1,5 @@
 """The skills of sources in a real database: replaced as a whole, searchable, and removed with their source."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from registry.domain.models import now
@@ -15,7 +13,7 @@ OTHER = SourceEntry(name="other", type="http", url="https://other.example/market
 
 
 @pytest.fixture
-def store(catalog: SkillCatalog) -> Iterator[SourceStore]:
+def store(catalog: SkillCatalog) -> SourceStore:
     return SourceStore(catalog.database, catalog.catalog, now)
 
 

@@ -152,7 +152,10 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     index = opened(request, tmp_path_factory.mktemp("large"))
     put(index, range(1, 25_001), LARGE)
     if request.param == "milvus":
+        from registry.milvus.vectors import MilvusVectors
+
         connection = request.getfixturevalue("milvus").connection()
+        assert isinstance(index, MilvusVectors)
         connection.call("flush", index.alias)  # Milvus Lite is slow in what it has not flushed
         connection.close()
     return merged(index)
