@@ -56,7 +56,9 @@ def serving(program: Path, folder: Path) -> Iterator[str]:
         process = subprocess.Popen([program, "serve", "--port", "0"], cwd=folder, env=quiet, stderr=file)
     try:
         wait_until(lambda: "ready: http://" in log.read_text())
-        yield re.search(r"ready: (http://\S+)", log.read_text())[1]
+        ready = re.search(r"ready: (http://\S+)", log.read_text())
+        assert ready is not None
+        yield ready[1]
     finally:
         process.terminate()
         process.wait(SECONDS)

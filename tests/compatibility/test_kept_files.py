@@ -22,9 +22,10 @@ ANIMAL = "Looks after animal number7"
 
 @pytest.fixture(params=ARCHIVES, ids=lambda path: path.stem)
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = Path(tmp_path, request.param.stem)
     with zipfile.ZipFile(request.param) as archive:
-        archive.extractall(tmp_path / request.param.stem)
-    return tmp_path / request.param.stem
+        archive.extractall(folder)
+    return folder
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,8 @@ def publishing_without_end(server: Registry, acknowledged: list[tuple[str, str]]
 
 
 def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp_path: Path) -> None:
-    old, new, acknowledged = tmp_path / "old", tmp_path / "new", []
+    old, new = tmp_path / "old", tmp_path / "new"
+    acknowledged: list[tuple[str, str]] = []
     with Registry(old) as server, publishing_without_end(server, acknowledged):
         server.wait_for(lambda: len(acknowledged) >= 20)
         server.wait_for(lambda: len(list(server.blobs.rglob("*.zip"))) >= 10)
@@ -71,7 +73,7 @@ def test_what_was_acknowledged_before_the_backup_is_there_after_restoring_it(tmp
     with Registry(new) as server:
         caller, admin = server.caller(), server.caller("root", "admin")
         for job_id, name in before:
-            server.wait_for(lambda job_id=job_id: server.job(job_id, admin)["completed_at"])
+            server.wait_for(partial(lambda job_id: server.job(job_id, admin)["completed_at"], job_id))
             job = server.job(job_id, admin)
             assert job["status"] == "accepted", job
             package = server.get(f"/packages/acme/{name}/1.0.0.zip", caller)

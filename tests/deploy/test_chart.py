@@ -34,7 +34,8 @@ def decoded(text: str) -> str:
 
 
 def service_of(objects: list[dict[str, Any]]) -> dict[str, Any]:
-    [container] = only(objects, "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    containers: list[dict[str, Any]] = only(objects, "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    [container] = containers
     return container
 
 

@@ -69,8 +69,10 @@ def test_the_wheel_of_what_is_copied_is_the_whole_service(wheel: Path) -> None:
 def test_what_the_wheel_installs_starts_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
     installed, folder = tmp_path / "installed", tmp_path / "empty"
     folder.mkdir()
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", installed, wheel]
-    subprocess.run(pip, check=True, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, timeout=120)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run(
+        [*pip, installed, wheel], check=True, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, timeout=120
+    )
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(installed)} | WORDS_ONLY
 
     def run(*args: str) -> str:

@@ -136,7 +136,6 @@ def test_serving_never_imports_torch(local: Embedder, model_cache: Path) -> None
     code = f"""
 import sys
 from pathlib import Path
-from typing import Any
 from embeddings import EmbeddingSettings, choose
 embedder = choose(EmbeddingSettings(provider="local", cache_dir=Path({str(model_cache)!r}), total_timeout=180))
 embedder.queries(["hello"])[0], embedder.documents(["one", "two"])

@@ -4,8 +4,9 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, ViewportSize
 
 from support.servers import RunningServer, write_skill
 from support.waiting import PATIENCE_SECONDS
@@ -102,9 +103,9 @@ class Watched:
         self.problems: list[str] = []
         self.expected: list[str] = []
 
-    def open(self, url: str, path: str = "/", width: int = 1280, **options: str) -> Page:
-        size = {"width": width, "height": 900}
-        context = self._browser.new_context(base_url=url, viewport=size, **options)  # type: ignore[arg-type]
+    def open(self, url: str, path: str = "/", width: int = 1280, **options: Any) -> Page:
+        size: ViewportSize = {"width": width, "height": 900}
+        context = self._browser.new_context(base_url=url, viewport=size, **options)
         context.set_default_timeout(1000 * PATIENCE_SECONDS)
         self._contexts.append(context)
         page = context.new_page()

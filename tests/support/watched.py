@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from support.servers import COMMAND
@@ -75,7 +76,7 @@ class Watch:
 
     def _lines(self) -> Iterator[str]:
         for log in self._logs:
-            wait_until(lambda log=log: _has_ended(log))  # type: ignore[misc]
+            wait_until(partial(_has_ended, log))
             yield from log.read_text(errors="replace").splitlines()
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,8 +27,8 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture
 def enter(watched: Watched, publishing: Registry) -> Enter:
-    def enter(path: str, role: str = "admin", **options: object) -> Page:
-        page = watched.open(publishing.url, path, **options)  # type: ignore[arg-type]
+    def enter(path: str, role: str = "admin", **options: Any) -> Page:
+        page = watched.open(publishing.url, path, **options)
         sign_in(page, role)
         expect(page.locator(".who .badge")).to_have_text(role)
         return page

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -303,7 +304,7 @@ def test_skills_for_a_system_or_an_agent_are_a_click_away(show: Show, server: Li
     needs = {"at-sea": {"os": "macos", "agents": "codex"}, "at-night": {"os": "linux"}, "at-rest": {}}
     for name, said in needs.items():
         write_skill(server.skills_dir, name, "Read the sextant", "Hold the sextant.\n", **said)
-        server.wait_for(lambda name=name: server.api("GET", f"/skills/{name}").status_code == 200)
+        server.wait_for(partial(lambda name: server.api("GET", f"/skills/{name}").status_code == 200, name))
     page = show(path)
     titles = page.locator(".card h2, .card h3")
     expect(titles.filter(has_text="at-night")).to_have_count(1)

@@ -21,7 +21,7 @@ PAGES = (
 
 
 def build(sources: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("mkdocs"), "build", "--strict", "--site-dir", folder]
+    command: list[str | Path] = [Path(sys.executable).with_name("mkdocs"), "build", "--strict", "--site-dir", folder]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
     return subprocess.run(command, cwd=sources, env=environment, capture_output=True, text=True, check=False)
 

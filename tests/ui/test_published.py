@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,7 +27,7 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
         yield running
 
 
-def signed_in(watched: Watched, url: str, path: str = "/", role: str = "user", **options: str) -> Page:
+def signed_in(watched: Watched, url: str, path: str = "/", role: str = "user", **options: Any) -> Page:
     page = watched.open(url, path, **options)
     sign_in(page, role)
     expect(page.locator(".rows, .card, .markdown").first).to_be_visible()

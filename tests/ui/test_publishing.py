@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -22,7 +23,7 @@ def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture
 def enter(watched: Watched, publishing: Registry) -> Enter:
-    def enter(**options: str) -> Page:
+    def enter(**options: Any) -> Page:
         page = watched.open(publishing.url, "/registry", **options)
         sign_in(page, "manager")
         page.get_by_role("link", name="Publish").click()

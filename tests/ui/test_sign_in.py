@@ -94,7 +94,8 @@ def test_a_code_works_once(page: Page) -> None:
     page.goto(callback)
     expect(page.locator(".who .badge")).to_have_text("manager")
     page.get_by_role("button", name="Sign out").click()
-    page.context.add_cookies(begun)  # as if the browser had not forgotten the sign-in
+    # As if the browser had not forgotten the sign-in. Playwright has another type for the cookies it takes.
+    page.context.add_cookies(begun)  # type: ignore[arg-type]
     page.goto(callback)
     refused(page, "has ended already")
 

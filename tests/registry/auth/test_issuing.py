@@ -129,7 +129,7 @@ def test_an_open_issuer_needs_no_credential_and_a_closed_one_does(access: Access
 
 def test_a_password_gives_at_most_the_role_of_the_user(access: Access, issuer: TokenIssuer) -> None:
     away = caller(address="192.0.2.1")
-    login = {"username": "acme/ada", "password": "a good password"}
+    login: dict[str, Any] = {"username": "acme/ada", "password": "a good password"}
     assert issued(access, issuer, TokenRequest(**login), away).role == "manager"
     assert issued(access, issuer, TokenRequest(role="user", **login), away).role == "user"
     assert code_of(issuer, TokenRequest(role="admin", **login), away) == "FORBIDDEN"

@@ -71,7 +71,7 @@ WHOLE = (
     b'{"data":[' + b"0," * 1_000_000 + b"0]}",
     b'{"data":"\\ud800"}',
 )
-PARTS = (None, [], {}, "\x1b]0;x\x07", -1, 10**400, [None], {"a": None}, [[]])
+PARTS: tuple[Any, ...] = (None, [], {}, "\x1b]0;x\x07", -1, 10**400, [None], {"a": None}, [[]])
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from support.servers import RunningServer
 @pytest.fixture
 def issuer() -> Iterator[DeviceIssuer]:
     with DeviceIssuer() as running:
-        yield running  # type: ignore[misc]
+        yield running
 
 
 @pytest.fixture

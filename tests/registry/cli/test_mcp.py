@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import TextContent
 
 from registry.runtime.data_dir import DataDirLock
 from support.commands import WORDS_ONLY, Done
@@ -27,14 +28,16 @@ def talk(folder: Path, args: Sequence[str], mode: str, query: str, **env: str) -
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "SKILL_"))}
     whole = {**plain, "XDG_CONFIG_HOME": str(folder / "config"), **WORDS_ONLY, **env}
 
-    async def use() -> Any:
+    async def use() -> tuple[list[str], list[str], str]:
         server = StdioServerParameters(command=COMMAND, args=["mcp", *args], env=whole, cwd=folder)
         async with Client(stdio_client(server), mode=mode) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             found = await client.call_tool("search_skills", {"query": query})
             ids = [skill["id"] for skill in found.structured_content["skills"]]
             read = await client.call_tool("get_skill", {"id": ids[0]})
-            return tools, ids, read.content[0].text
+            first = read.content[0]
+            assert isinstance(first, TextContent)
+            return tools, ids, first.text
 
     return asyncio.run(use())
 

@@ -75,8 +75,8 @@ def test_a_package_waits_for_a_review_and_another_manager_decides(tmp_path: Path
         package = tmp_path / "next.zip"
         package.write_bytes(skill_package("reviewed", "1.1.0", "# Other\n"))
         job = call("acme/ann", "publish", str(package), "--json").json
-        shown = call("acme/bob", "reviews", "show", job["job_id"], "--diff").out
-        assert ("changed SKILL.md" in shown, "-# Body" in shown, "+# Other" in shown) == (True, True, True)
+        changes = call("acme/bob", "reviews", "show", job["job_id"], "--diff").out
+        assert ("changed SKILL.md" in changes, "-# Body" in changes, "+# Other" in changes) == (True, True, True)
         rejected = call("acme/bob", "reviews", "reject", job["job_id"], "--reason", "Not now.")
         assert (rejected.code, "is rejected" in rejected.out) == (0, True)
         assert "No package waits" in call("acme/bob", "reviews", "list").out

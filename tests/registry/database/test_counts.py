@@ -17,10 +17,8 @@ from support.catalogs import SkillCatalog
 
 def embed(catalog: SkillCatalog, space: str, limit: int) -> None:
     """Store a vector for each of the first documents that have no current one."""
-    stale = catalog.documents.stale(space, limit)
-    catalog.documents.put_vectors(
-        space, [Embedded(one.key, one.text_hash, np.array([1.0, 0.0], np.float32)) for one in stale]
-    )
+    stale, vector = catalog.documents.stale(space, limit), np.array([1.0, 0.0], np.float32)
+    catalog.documents.put_vectors(space, [Embedded(one.key, one.text_hash, vector) for one in stale])
 
 
 def advertise(catalog: SkillCatalog, skill_id: str) -> None:

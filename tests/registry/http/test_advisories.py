@@ -15,7 +15,7 @@ from support.publishing import Registry, skill_package
 
 WHY, INSTEAD = "it loses the last field", "acme/coffee@^2"
 NOTE = {"reason": WHY, "replacement": INSTEAD}
-CHANGES = (
+CHANGES: tuple[tuple[str, dict[str, str] | None], ...] = (
     ("tea/1.0.0/yank", NOTE),
     ("tea/1.1.0/revoke", {"reason": "it reads keys"}),
     ("ocr/deprecate", NOTE),

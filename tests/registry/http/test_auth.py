@@ -136,7 +136,8 @@ def test_the_last_use_of_a_key_is_noted(registry: RunningServer) -> None:
 
     def last_use() -> str | None:
         keys = registry.api("GET", "/auth/keys", params={"limit": 100}, headers=admin).json()["data"]
-        return next(key["last_used_at"] for key in keys if key["id"] == made["id"])
+        used: str | None = next(key["last_used_at"] for key in keys if key["id"] == made["id"])
+        return used
 
     assert last_use() is None
     registry.api("GET", "/skills", headers={"x-api-key": made["key"]})

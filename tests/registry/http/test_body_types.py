@@ -37,7 +37,7 @@ def patterns_beside_lists(kind: Any) -> Iterator[Any]:
         yield from patterns_beside_lists(part)
 
 
-def test_no_text_with_a_pattern_stands_beside_a_list():
+def test_no_text_with_a_pattern_stands_beside_a_list() -> None:
     found = [
         f"{each.__module__}.{each.__qualname__}.{name}"
         for each in structs()

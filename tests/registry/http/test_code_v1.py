@@ -131,7 +131,7 @@ def test_two_updates_of_what_was_read_once_are_one_too_many(code: Code) -> None:
     code.create("contended-one")
     tag = code.ask("GET", "/skills/contended-one").headers["ETag"]
     with ThreadPoolExecutor(2) as pool:
-        update = {"json": {"author": "Ada"}, "headers": {"If-Match": tag}}
+        update: dict[str, Any] = {"json": {"author": "Ada"}, "headers": {"If-Match": tag}}
         answers = pool.map(lambda _: code.ask("PUT", "/skills/contended-one", **update).status_code, range(2))
     assert sorted(answers) == [200, 412]
     assert error(code.ask("DELETE", "/skills/contended-one", headers={"If-Match": tag})) == (412, "PRECONDITION_FAILED")

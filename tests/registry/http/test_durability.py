@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -45,11 +46,11 @@ def write_until_killed(url: str, run: int, ledger: Ledger) -> None:
         try:
             for number in itertools.count():
                 name = f"run-{run}-{number}"
-                ledger.ask(name, "first", lambda one=name: http.post("/skills", json=new_skill(one, author="first")))
+                ledger.ask(name, "first", partial(http.post, "/skills", json=new_skill(name, author="first")))
                 if number % 3 == 1:
-                    ledger.ask(name, "second", lambda one=name: http.put(f"/skills/{one}", json={"author": "second"}))
+                    ledger.ask(name, "second", partial(http.put, f"/skills/{name}", json={"author": "second"}))
                 if number % 5 == 4:
-                    ledger.ask(name, None, lambda one=name: http.delete(f"/skills/{one}"))
+                    ledger.ask(name, None, partial(http.delete, f"/skills/{name}"))
         except httpx.TransportError:
             return
 
@@ -66,7 +67,7 @@ def test_no_acknowledged_write_is_lost_to_kill_9(tmp_path: Path) -> None:
         if run % 3 == 0:
             threading.Thread(target=_reindex, args=(url,), daemon=True).start()
         enough = ledger.acknowledged + drawn.randint(1, 30)
-        wait_until(lambda enough=enough: ledger.acknowledged >= enough)
+        wait_until(partial(lambda enough: ledger.acknowledged >= enough, enough))
         time.sleep(drawn.uniform(0, 0.02))  # anywhere in what comes next
         server.kill()
         writer.join()

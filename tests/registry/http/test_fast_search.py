@@ -207,10 +207,8 @@ def test_a_search_that_was_let_in_is_counted_once(tmp_path: Path, method: str, p
             headers = bearer(server.token("user"))
             # A provider is waited for by the framework's handler; what has been embedded is answered before it.
             how = "json" if method == "POST" else "params"
-            answers = [
-                server.http.request(method, path, headers=headers, **{how: {field: text}})
-                for text in ("a", "b", "c", "a", "b")
-            ]
+            asked: list[dict[str, Any]] = [{how: {field: text}} for text in ("a", "b", "c", "a", "b")]
+            answers = [server.http.request(method, path, headers=headers, **one) for one in asked]
             assert [answer.status_code for answer in answers] == [200] * 5
             assert [int(answer.headers["RateLimit-Remaining"]) for answer in answers] == [49, 48, 47, 46, 45]
 

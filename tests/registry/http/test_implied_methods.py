@@ -4,6 +4,7 @@ import re
 import socket
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -108,7 +109,7 @@ def test_the_log_has_the_method_that_was_sent(site: Site) -> None:
     for method in ("HEAD", "OPTIONS"):
         site.ask(method, "/healthz", **{"X-Request-ID": f"sent-{method}"})
         # The line is written after the response.
-        wait_until(lambda sent=f"sent-{method}": sent in site.server.log.read_text())
+        wait_until(partial(lambda sent: sent in site.server.log.read_text(), f"sent-{method}"))
         line = next(one for one in site.server.log.read_text().splitlines() if f"sent-{method}" in one)
         assert f"method={method}" in line
         assert "bytes=0" in line

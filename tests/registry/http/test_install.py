@@ -6,6 +6,7 @@ import shutil
 import stat
 import time
 import tomllib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -192,7 +193,7 @@ def test_the_manifest_and_the_lock_follow(world: World) -> None:
     assert (verified.code, verified.json["differences"]) == (0, [])
 
 
-HOSTILE = {
+HOSTILE: dict[str, Callable[[], bytes]] = {
     "a link": lambda: raw_zip(Item(b"SKILL.md", skill_md("evil").encode()), Item(b"x", b"/etc/passwd", mode=0o120777)),
     "a path out": lambda: raw_zip(Item(b"SKILL.md", skill_md("evil").encode()), Item(b"../evil", b"x")),
     "a private key": lambda: plain_zip({"SKILL.md": skill_md("evil").encode(), "k.pem": KEY.encode()}),

@@ -13,7 +13,8 @@ def test_a_reader_checks_state_entry_and_beginning(registry: RunningServer) -> N
     user = bearer(registry.token("user"))
 
     def ask(path: str) -> dict[str, Any]:
-        return registry.api("GET", f"/log/{path}", headers=user).json()["data"]
+        data: dict[str, Any] = registry.api("GET", f"/log/{path}", headers=user).json()["data"]
+        return data
 
     note = registry.api("GET", "/log/checkpoint", headers=user).text
     origin, size, root = Verifier(ask("key")["key"]).read(note)

@@ -4,6 +4,7 @@ import subprocess
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,8 @@ def test_an_id_may_have_a_scope(server: RunningServer, slash: str) -> None:
 
 
 def test_every_fault_of_a_body_is_told_at_once(server: RunningServer) -> None:
-    body = {"skill_id": "A B", "version": "1.0", "groups": ["a b"], "editable": "yes", "source_name": "/"}
-    assert fields(add(server, **body, origin={"type": "git"})) == {
+    wrong: dict[str, Any] = {"version": "1.0", "groups": ["a b"], "editable": "yes", "source_name": "/"}
+    assert fields(add(server, "A B", **wrong, origin={"type": "git"})) == {
         *("skill_id", "version", "groups[0]", "editable", "source_name", "origin.url")
     }
     assert fields(add(server, "a", origin=GIT, source_name="team")) == {"source_name"}
@@ -185,7 +186,7 @@ def test_kill_9_loses_no_acknowledged_entry(tmp_path: Path) -> None:
         writer = threading.Thread(target=add_until_killed, args=(server.url, run))
         writer.start()
         enough = len(acknowledged) + 2 + 3 * run
-        server.wait_for(lambda enough=enough: len(acknowledged) >= enough)
+        server.wait_for(partial(lambda enough: len(acknowledged) >= enough, enough))
         server.kill()
         writer.join()
     with server:

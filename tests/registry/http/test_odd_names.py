@@ -211,7 +211,8 @@ def test_publishing_and_checking_stores_beside_odd_names(tmp_path: Path) -> None
         assert answer.status_code == 400, answer.text
         for key in (b"\xff", b"\xed\xa0\x80"):
             files = {"package": ("package.zip", skill_package("pdf-forms"))}
-            headers = {**registry.caller(), "Idempotency-Key": key}
+            caller = {name.encode(): value.encode() for name, value in registry.caller().items()}
+            headers = {**caller, b"Idempotency-Key": key}
             assert registry.http.post("/api/registry/publish", files=files, headers=headers).status_code < 500
     write(os.fsencode(registry.blobs) + b"/skills/acme/b\xffd.zip")
     stores = ["--blobs-dir", str(registry.blobs), "--registry-index-url", str(registry.remote)]

@@ -26,7 +26,7 @@ def document_of(app: Litestar) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
-    found = {}
+    found: dict[str, Document] = {}
     for profile in PROFILES:
         with application(tmp_path_factory.mktemp("documents"), profile) as app:
             found[profile] = document_of(app)

@@ -145,7 +145,7 @@ def test_no_token_administers_or_makes_another(registry: Registry, name: str) ->
         *(("GET", "/auth/tokens"), ("POST", "/auth/tokens"), ("PUT", "/auth/me/password"), ("GET", "/auth/keys")),
         *(("POST", "/auth/users"), ("GET", "/audit"), ("POST", "/reindex"), ("POST", "/registry/reviews/1/approve")),
     ):
-        body = {"json": {}} if method in ("POST", "PUT") else {}
+        body: dict[str, Any] = {"json": {}} if method in ("POST", "PUT") else {}
         assert is_refused(registry.api(method, path, headers=token, **body))
     assert is_refused(get_token(registry, token, role="user"), "send it as it is")
 

@@ -28,7 +28,7 @@ def ask(server: RunningServer, route: Served, headers: Mapping[str, str]) -> htt
     path = route.path
     for name in names:
         path = path.replace(f"{{{name}}}", VALUES.get(name, "absent-one"))
-    body = None if route.method == "GET" else {}
+    body: dict[str, str] | None = None if route.method == "GET" else {}
     return server.http.request(route.method, path, json=body, headers=dict(headers))
 
 

@@ -34,7 +34,7 @@ def hide(registry: Registry) -> list[Hidden]:
         answer = registry.http.post("/scopes/veiled/api/registry/publish", files=files, headers=una)
         job_id = answer.json()["data"]["job_id"]
         path = f"/scopes/veiled/api/registry/publish/{job_id}/status"
-        wait_until(lambda path=path: registry.http.get(path, headers=una).json()["data"]["index_synced"])
+        wait_until(partial(lambda path: registry.http.get(path, headers=una).json()["data"]["index_synced"], path))
         hidden.append(Hidden(skill_id, version, job_id, "zorblaxian.md", WORDS))
     body = {"query": WORDS}
     assert "veiled/zorblax" in registry.http.post("/scopes/veiled/api/v1/search", json=body, headers=una).text

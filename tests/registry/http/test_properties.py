@@ -65,7 +65,7 @@ def test_a_skill_comes_back_as_it_was_sent(server: RunningServer, fields: dict[s
 
 
 def test_a_fresh_catalog_reads_the_same_skills(tmp_path: Path) -> None:
-    sent = [
+    sent: list[dict[str, Any]] = [
         {"name": "Ünïcode — “quoted”: #1", "description": "Colon: and 'quotes', # hash, and a\nsecond line."},
         {"name": "true", "description": "null values, no: yes and ~ stay what they are"},
         {"name": "1.10", "author": "[brackets] {braces} & *stars*", "tags": ["no", "1e3", "null"]},

@@ -26,7 +26,7 @@ ADA, BOB = "203.0.113.1", "2001:db8::2"
 
 def guess(server: RunningServer, forwarded: str) -> int:
     answer = get_token(server, {"X-Forwarded-For": forwarded}, username="nobody", password="a wrong password")
-    return answer.status_code
+    return int(answer.status_code)
 
 
 def clients(server: RunningServer) -> list[str]:

@@ -278,7 +278,8 @@ def test_the_link_of_each_page_leads_through_the_list(server: RunningServer) -> 
     for number in range(5):
         create(server, f"linked-{number}", content="")
     whole = server.api("GET", "/skills?limit=100").json()["data"]
-    answer, found = server.api("GET", "/skills?limit=2&enabled=true"), []
+    answer = server.api("GET", "/skills?limit=2&enabled=true")
+    found: list[dict[str, Any]] = []
     while True:
         page = answer.json()
         assert (page["pagination"]["offset"], page["pagination"]["total"]) == (len(found), len(whole))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,7 +180,11 @@ def test_a_refresh_takes_over_what_has_changed(world: World) -> None:
 
 
 def test_a_source_that_goes_down_keeps_what_it_listed(world: World) -> None:
-    world.hub.before = lambda request: request.send_error(503) is None
+    def fail(request: BaseHTTPRequestHandler) -> bool:
+        request.send_error(503)
+        return True
+
+    world.hub.before = fail
     errors = {fault["source_name"]: fault["message"] for fault in world.refresh()["errors"]}
     assert "503" in errors["hub"]
     assert "canary" not in json.dumps(errors)

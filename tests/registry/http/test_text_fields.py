@@ -73,7 +73,7 @@ def test_no_text_in_any_field_is_a_server_error(served: Served) -> None:
 def answered(served: Served, field: Field, text: str) -> int:
     sent = field.request(text)
     url = served.server.http.base_url.copy_with(raw_path=sent.target.encode())
-    headers = {**served.headers, **sent.headers}
+    headers = {name.encode(): value for name, value in {**served.headers, **sent.headers}.items()}
     try:
         request = served.server.http.build_request(sent.method, url, headers=headers, content=sent.body)
         return served.server.http.send(request).status_code

@@ -98,7 +98,7 @@ WRONG: dict[str, Callable[[IdentityIssuer], str]] = {
     "garbage": lambda issuer: "a.b.c",
     "no id": lambda issuer: issuer.token(jti=None),
     "no expiry": lambda issuer: issuer.token(exp=None),
-    "no signature": lambda issuer: jwt.encode(issuer.claims(), None, "none", headers={"kid": issuer.key_id}),
+    "no signature": lambda issuer: jwt.encode(issuer.claims(), "", "none", headers={"kid": issuer.key_id}),
 }
 
 

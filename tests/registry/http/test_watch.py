@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_a_skill_that_was_created_is_the_same_when_its_folder_is_read_again(watc
         assert before["capabilities"] == capabilities + more
         file = watching.skills_dir / "exact" / "SKILL.md"
         file.write_text(f"{file.read_text()}\nMore.\n")
-        watching.wait_for(lambda etag=before["etag"]: read()["etag"] != etag)
+        watching.wait_for(partial(lambda etag: read()["etag"] != etag, before["etag"]))
         after = read()
         assert {name for name in after if after[name] != before[name]} <= {"etag", "updated_at", "digest"}
 

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_what_is_killed_anywhere_ends_like_an_undisturbed_run(
     provider.answer = slow
     for share in (1, 400):
         run = Embedding(database_url, provider, tmp_path)
-        run.kill_when(lambda share=share: catalog.documents.vector_count(space) >= share)
+        run.kill_when(partial(lambda share: catalog.documents.vector_count(space) >= share, share))
         assert catalog.documents.vector_count(space) < 900
     in_process(database, provider)
     assert kept(database) == undisturbed

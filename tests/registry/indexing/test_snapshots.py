@@ -62,7 +62,9 @@ def test_a_new_replica_begins_with_them_and_catches_up(
     assert snapshots(stocked, blobs, tmp_path / "new").fetch()
     engine = Engine(stocked.documents, tmp_path / "new", HashingEmbedder(), indexing=False)
     assert engine.index_sync.lexical.rebuild_reason is None
-    assert engine.index_sync.lexical.reader.revision == published.newest().revision
+    newest = published.newest()
+    assert newest is not None
+    assert engine.index_sync.lexical.reader.revision == newest.revision
     assert (found(engine, "zebra"), found(engine, "number5")) == ("skill-21", "skill-5")
     assert (len(engine.index_sync.lexical.reader), engine.status().pending) == (20, 1)
     assert not list((tmp_path / "new").glob("snapshot-*"))

@@ -213,7 +213,7 @@ def test_what_has_no_log_ages_from_first_sight(
 ) -> None:
     types = {"git": GitOrigin, "zip": ZipOrigin, "local": LocalOrigin}
     fields = {key: value for key, value in origins.all()[kind].items() if key != "type"}
-    origin: Origin = types[kind](**fields)  # type: ignore[assignment]
+    origin: Origin = types[kind](**fields)
     start = time_of["now"]
     for after in (0 * DAYS, 2 * DAYS, 3 * DAYS - datetime.timedelta(seconds=1)):
         time_of["now"] = start + after

@@ -23,7 +23,7 @@ from support.web_server import WebServer
 pytestmark = pytest.mark.outside
 
 
-class Refusing(grpc.GenericRpcHandler):
+class Refusing(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     """Answers every call with one status, as the proxy of Milvus does before it looks at the call."""
 
     def __init__(self, code: grpc.StatusCode, details: str) -> None:
@@ -122,8 +122,8 @@ def test_the_extra_is_missing(tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing"
     missing.mkdir()
     (missing / "pymilvus.py").write_text("raise ModuleNotFoundError('No module named pymilvus', name='pymilvus')")
-    flags = ("--data-dir", str(tmp_path / "data"), "--search-vectors", "milvus")
-    flags += ("--search-milvus-uri", "http://127.0.0.1:9")
+    search = ("--search-vectors", "milvus", "--search-milvus-uri", "http://127.0.0.1:9")
+    flags = ("--data-dir", str(tmp_path / "data"), *search)
     done = Done(tmp_path, command, *flags, PYTHONPATH=str(missing), SKILL_REGISTRY_EMBEDDING_PROVIDER="none")
     told = " ".join((done.out + done.error).split())
     assert "search.vectors = milvus needs the extra milvus: pip install 'skill-registry[milvus]'" in told

@@ -3,6 +3,7 @@
 import time
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from registry.database.file_claims import hold
 from registry.milvus.collections import MilvusCollections
 from registry.milvus.connection import MilvusConnection
 from registry.milvus.vectors import MilvusVectors
-from search.types import DocumentGone, VectorPut
+from search.types import DocumentGone, Documents, VectorPut
 from search.vectors.base import VectorsUnavailable
 from search.vectors.vector_sync import VectorSync
 from support.milvus_server import MilvusServer
@@ -28,7 +29,8 @@ def index_of(connection: MilvusConnection, folder: Path, feed: VectorFeed, *, wr
 
 
 def best(index: MilvusVectors) -> list[int]:
-    return index.search(VECTORS[4:5], 1).keys.tolist()
+    keys: list[int] = index.search(VECTORS[4:5], 1).keys.tolist()
+    return keys
 
 
 def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
@@ -36,7 +38,7 @@ def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
     connection = server.connection(1.0)
     index = index_of(connection, tmp_path, feed)
     caught_up: list[int] = []
-    sync = VectorSync(feed, index, lambda: caught_up.append(1))
+    sync = VectorSync(cast("Documents", feed), index, lambda: caught_up.append(1))
     sync.sync(50)
     with pytest.raises(VectorsUnavailable, match="50 changes behind"):
         sync.check(50)

@@ -67,7 +67,8 @@ def _fill(folder: Path) -> Path:
 
 def _error(mirror: MirrorService) -> str | None:
     sources = mirror.api("GET", "/registry/sources", headers=mirror.caller("reader", "user")).json()["data"]
-    return next(source["error"] for source in sources if source["name"] == "corp")
+    error: str | None = next(source["error"] for source in sources if source["name"] == "corp")
+    return error
 
 
 def _status(mirror: MirrorService, name: str) -> int:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ def test_a_changed_byte_of_what_is_kept_is_refused_and_fetched_again(both: Both,
         both.mirror.start()
         installs(both.developer(f"refused-{name}"), f"acme/{name}", "cannot answer")
     for path in (f"index/acme/{name}", f"packages/acme/{name}/1.0.0.zip"):  # the registry is asked once a second
-        wait_until(lambda path=path: both.mirror.get(f"/mirrors/corp/{path}").status_code == 200)
+        wait_until(partial(lambda path: both.mirror.get(f"/mirrors/corp/{path}").status_code == 200, path))
     installs(both.developer(f"again-{name}"), f"acme/{name}")
 
 

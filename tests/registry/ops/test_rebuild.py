@@ -126,7 +126,7 @@ def test_a_lost_database_is_rebuilt_and_old_locks_stay_good(
 ) -> None:
     postgres: PostgresServer | None = request.getfixturevalue("postgres") if database_setting else None
     registry = LostRegistry(tmp_path / "registry", database_setting)
-    developer = Developer(tmp_path / "developer", registry, None)  # type: ignore[arg-type]
+    developer = Developer(tmp_path / "developer", registry, None)
     with registry:
         fill(registry)
         login(developer)
@@ -148,7 +148,7 @@ def test_a_lost_database_is_rebuilt_and_old_locks_stay_good(
         assert registry.checkpoint() == seen
         assert without_times(registry.shown()) == without_times(before)
         assert registry.get("/packages/acme/bad/1.0.0.zip").status_code == 409
-        other = Developer(tmp_path / "other", registry, None)  # type: ignore[arg-type]
+        other = Developer(tmp_path / "other", registry, None)
         other.copy_lock(developer)
         login(other)
         for args in (("install", "--locked"), ("verify", "--log")):

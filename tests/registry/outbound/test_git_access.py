@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def skills(hub: GitServer) -> Repository:
     return repository
 
 
-def git(hub: GitServer, credentials: Sequence[GitCredential] = (), **limits: int) -> Git:
+def git(hub: GitServer, credentials: Sequence[GitCredential] = (), **limits: Any) -> Git:
     return Git(AddressPolicy([hub.host]), GitLimits(**limits), GitAccess(credentials=credentials), client(hub))
 
 

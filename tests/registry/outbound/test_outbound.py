@@ -183,7 +183,12 @@ def test_another_thread_can_end_a_request_that_waits(web: WebServer) -> None:
 
     web.answers["/"] = wait
     interruption = Interruption()
-    ended = threading.Thread(target=lambda: (arrived.wait(), interruption.set()))
+
+    def interrupt() -> None:
+        arrived.wait()
+        interruption.set()
+
+    ended = threading.Thread(target=interrupt)
     ended.start()
     for _ in range(2):  # it stays set
         with pytest.raises(OutboundError):

@@ -14,9 +14,8 @@ def folder(root: Path, name: str, files: dict[str, str]) -> Path:
 
 
 def findings_of(root: Path, before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str | None]]:
-    findings = update_findings(
-        *(Footprint.of(folder(root, *files)) for files in (("before", before), ("after", after))), "1.0.0"
-    )
+    old, new = Footprint.of(folder(root, "before", before)), Footprint.of(folder(root, "after", after))
+    findings = update_findings(old, new, "1.0.0")
     assert {finding.kind for finding in findings} <= {"quality_warning"}
     return [(finding.rule, finding.file) for finding in findings]
 

@@ -6,7 +6,7 @@ the dearest texts cost 300 to 8,000 passes, and more the longer they were.
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 
 import pytest
@@ -75,7 +75,9 @@ def read_versions(text: str) -> None:
     read_releases("https://a.example", "a/b", text.encode(), lambda warning: None)
 
 
-CASES = {
+Case = tuple[Callable[[str], object], int, Callable[[int], Iterable[tuple[str, str]]], int]
+
+CASES: dict[str, Case] = {
     "Markdown": (
         render_markdown,
         250,
@@ -117,7 +119,6 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_dearest_text_costs_a_bounded_number_of_passes(name: str) -> None:
-    parser: Callable[[str], object]
     parser, limit, texts, size = CASES[name]
     cost, which = dearest(parser, texts(size))
     assert cost < limit, which

@@ -24,8 +24,8 @@ def test_both_published_forms_are_read() -> None:
 
 
 def test_what_is_no_task_is_left_out() -> None:
-    odd = [None, 3, [], "text", {}, {"prompt": ""}, {"prompt": 7}, {"prompt": ["a"]}]
-    fair = {"prompt": "Go", "expected_output": {"a": 1}, "assertions": [1, None, {}, " ", "It goes"]}
+    odd: list[Any] = [None, 3, [], "text", {}, {"prompt": ""}, {"prompt": 7}, {"prompt": ["a"]}]
+    fair: dict[str, Any] = {"prompt": "Go", "expected_output": {"a": 1}, "assertions": [1, None, {}, " ", "It goes"]}
     found = read({"evals": [*odd, fair]})
     assert (found.count, found.assertions) == (1, 1)
     assert found.cases[0].expected_output == ""

@@ -162,7 +162,7 @@ def test_the_lock_can_be_written_beside_a_running_server(tmp_path: Path) -> None
     assert [entry.id for entry in read_lock(tmp_path / "skills.lock")] == ["pdf-forms"]
 
 
-names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="/\0"), min_size=1, max_size=30)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=30)
 
 
 @EXAMPLES

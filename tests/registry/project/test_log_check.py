@@ -63,8 +63,8 @@ class Log:
 
 
 def entry(name: str, digit: str) -> LogEntry:
-    digests = {"sha256": f"sha256:{digit * 64}", "digest": f"sha256:{(digit + 'a') * 32}"}
-    return LogEntry(kind="publish", skill_id=f"acme/{name}", version="1.0.0", **digests)
+    sha256, digest = f"sha256:{digit * 64}", f"sha256:{(digit + 'a') * 32}"
+    return LogEntry(kind="publish", skill_id=f"acme/{name}", version="1.0.0", sha256=sha256, digest=digest)
 
 
 @pytest.fixture

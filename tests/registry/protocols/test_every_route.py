@@ -37,8 +37,8 @@ def ask(registry: Registry, served: Served, headers: dict[str, str]) -> httpx.Re
     """Send a request to a route: for the published skill where it names one."""
     path = re.sub(r"\{[^}]*scope\}/\{[^}]*name\}", "acme/whittle", served.path)
     path = re.sub(r"\{[^}/]*path\}", "acme/whittle/SKILL.md", path)
-    body = {"json": {"query": {"text": "whittle"}}} if served.method in {"POST", "PUT", "PATCH"} else {}
-    return registry.http.request(served.method, re.sub(r"\{[^}]*\}", "whittle", path), headers=headers, **body)
+    body = {"query": {"text": "whittle"}} if served.method in {"POST", "PUT", "PATCH"} else None
+    return registry.http.request(served.method, re.sub(r"\{[^}]*\}", "whittle", path), headers=headers, json=body)
 
 
 @pytest.fixture(scope="module")

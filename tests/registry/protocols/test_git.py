@@ -191,9 +191,9 @@ def test_a_scope_has_a_marketplace_and_shared_names_get_the_scope(tmp_path: Path
         for name in names:
             (skill,) = (everything / "plugins" / name / "skills").iterdir()
             assert f"name: {skill.name}\n" in (skill / "SKILL.md").read_text()
-        scope = view.git.clone(view.url("@bob_co"), "scope")
-        assert [path.name for path in (scope / "plugins").iterdir()] == ["whittle"]
-        assert json.loads((scope / ".claude-plugin/marketplace.json").read_text())["name"] == "tools-bob-co"
+        alone = view.git.clone(view.url("@bob_co"), "scope")
+        assert [path.name for path in (alone / "plugins").iterdir()] == ["whittle"]
+        assert json.loads((alone / ".claude-plugin/marketplace.json").read_text())["name"] == "tools-bob-co"
         assert "not found" in view.git.refusal("clone", view.url("@nobody"))
 
 

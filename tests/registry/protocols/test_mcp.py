@@ -97,7 +97,8 @@ def test_skills_are_paged_by_cursor(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server:
         host = Host(server, names[0], {})
         for method, key in (("skills/list", "skills"), ("resources/list", "resources")):
-            seen, params = [], {}
+            seen: list[str] = []
+            params: dict[str, str] = {}
             while True:
                 page = host.ask(method, **params)["result"]
                 seen += [one["uri"] for one in page[key]]
@@ -115,10 +116,10 @@ def test_a_search_stays_within_its_budget_and_says_what_it_left_out(tmp_path: Pa
     with RunningServer(tmp_path) as server:
         host = Host(server, "plane-0", {})
         everything = host.call("search_skills", query="zebrawood boards", limit=8)
-        assert len(everything.structured_content["skills"]) == 8  # type: ignore[index]
+        assert len(everything.structured_content["skills"]) == 8
         short = host.call("search_skills", query="zebrawood boards", limit=8, max_tokens=300)
         text = short.content[0].text  # type: ignore[union-attr]
-        assert 1 <= len(short.structured_content["skills"]) < 8  # type: ignore[index]
+        assert 1 <= len(short.structured_content["skills"]) < 8
         assert "more did not fit into max_tokens" in text
         assert len(text) <= 300 * 4 + 200
         assert host.text("search_skills", query="quantum chromodynamics").startswith("No skill fits")
@@ -137,9 +138,7 @@ def test_a_search_says_what_was_searched_instead_of_a_misspelled_word(tmp_path: 
     write_skill(tmp_path / "skills", "plane", "Planes zebrawood boards.")
     with RunningServer(tmp_path) as server:
         found = Host(server, "plane", {}).call("search_skills", query="zebrawod boards")
-        assert found.structured_content["corrections"] == [  # type: ignore[index]
-            {"word": "zebrawod", "used": ["zebrawood"]}
-        ]
+        assert found.structured_content["corrections"] == [{"word": "zebrawod", "used": ["zebrawood"]}]
         assert "searched for zebrawood instead of zebrawod" in found.content[0].text  # type: ignore[union-attr]
 
 
@@ -258,7 +257,7 @@ def test_a_risky_skill_is_marked_in_a_search_and_read_below_a_warning(tmp_path: 
         host = Host(server, "plane-calm", {})
         found = host.call("search_skills", query="zebrawood boards")
         lines = found.content[0].text.splitlines()  # type: ignore[union-attr]
-        skills = {skill["id"]: skill["risk"] for skill in found.structured_content["skills"]}  # type: ignore[index]
+        skills = {skill["id"]: skill["risk"] for skill in found.structured_content["skills"]}
         texts = {skill_id: host.text("get_skill", id=skill_id) for skill_id in skills}
         file = host.text("get_skill", id="plane-high", file="plain.txt")
         calm = host.text("search_skills", query="zebrawood boards", max_risk="low")
@@ -315,7 +314,7 @@ def test_an_installed_skill_is_named_with_its_risk(tmp_path: Path) -> None:
         host = Host(world.server, "chisels", {})
         result = host.call("install_skill", id="hub/chisels")
     assert "high risk. Its scan found reverse-shell." in result.content[0].text  # type: ignore[union-attr]
-    assert result.structured_content["skills"][0]["risk"] == "high"  # type: ignore[index]
+    assert result.structured_content["skills"][0]["risk"] == "high"
 
 
 def test_a_skill_of_a_source_is_found_and_installed(tmp_path: Path) -> None:
@@ -324,7 +323,7 @@ def test_a_skill_of_a_source_is_found_and_installed(tmp_path: Path) -> None:
         host = Host(world.server, "chisels", {})
         (found,) = [
             skill
-            for skill in host.call("search_skills", query="chisels").structured_content["skills"]  # type: ignore[index]
+            for skill in host.call("search_skills", query="chisels").structured_content["skills"]
             if skill["id"].endswith("/chisels")
         ]
         assert (found["installed"], found["source"]) == (False, "hub")
@@ -388,8 +387,8 @@ def test_a_message_of_very_many_values_is_refused_before_they_are_looked_at(tmp_
         host = Host(server, "", {})
         for count, refused in ((4000, False), (200_000, True)):
             arguments = {"query": "forms", "tags": ["a"] * count}
-            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills"}}
-            asked["params"]["arguments"] = arguments  # type: ignore[index]
+            params = {"name": "search_skills", "arguments": arguments}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             answer = host.post(asked).json()
             assert ("error" in answer) is refused
             assert not refused or answer["error"]["message"] == "The body has more than 5,000 values"

@@ -159,7 +159,7 @@ def test_the_definitions_of_the_tools_cost_at_most_600_tokens(host: Host) -> Non
 def test_text_and_data_of_a_search_stay_within_max_tokens_together(host: Host, budget: int) -> None:
     result = host.call("search_skills", query="zebrawood boards", limit=8, max_tokens=budget)
     text = result.content[0].text  # type: ignore[union-attr]
-    skills = result.structured_content["skills"]  # type: ignore[index]
+    skills = result.structured_content["skills"]
     assert tokens(text) + tokens(result.structured_content) <= budget
     assert len(skills) >= 1
     assert all(f"{number}. [by words only] {skill['id']} (" in text for number, skill in enumerate(skills, 1))
@@ -173,12 +173,12 @@ def test_near_copies_share_a_place_and_are_named(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server:
         host = Host(server, "", {})
         found = host.call("search_skills", query="encrypted archive")
-        (skill,) = found.structured_content["skills"]  # type: ignore[index]
+        (skill,) = found.structured_content["skills"]
         assert skill["id"] == "backup-0"
         assert skill["grouped"] == {"count": 5, "ids": ["backup-1", "backup-2", "backup-3"]}
         assert "And 5 like it: backup-1, backup-2, backup-3 and 2 more." in found.content[0].text  # type: ignore[union-attr]
         apart = host.call("search_skills", query="encrypted archive", limit=10, group=False)
-        assert len(apart.structured_content["skills"]) == 6  # type: ignore[index]
+        assert len(apart.structured_content["skills"]) == 6
 
 
 def test_a_hit_says_whether_it_fits(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_hit_says_whether_it_fits(tmp_path: Path) -> None:
         result = host.call("search_skills", query="fill the fields of a pdf form")
         excluding = host.text("search_skills", query="a pdf document, without PDF-Merging")
     text = result.content[0].text  # type: ignore[union-attr]
-    skills = {skill["id"]: skill["relevance"] for skill in result.structured_content["skills"]}  # type: ignore[index]
+    skills = {skill["id"]: skill["relevance"] for skill in result.structured_content["skills"]}
     assert text.startswith("1. [high] pdf-form-filling (1.0.0): Fill the form fields of PDF documents.\n")
     assert skills["pdf-form-filling"] == "high"
     assert "] pdf-form-filling (" in excluding.splitlines()[0]

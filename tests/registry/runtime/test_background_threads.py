@@ -92,7 +92,11 @@ def test_an_election_that_fails_is_held_again() -> None:
 
 def test_a_leader_that_cannot_take_up_its_work_gives_it_back_and_tries_again() -> None:
     work, demoted = Work(ValueError()), threading.Event()
-    election = LeaderElection(lambda: True, lambda: bool(work.round()) and None, demoted.set, lambda: None)
+
+    def take_up() -> None:
+        work.round()
+
+    election = LeaderElection(lambda: True, take_up, demoted.set, lambda: None)
     election.start()
     try:
         wait_until(lambda: election.leads)

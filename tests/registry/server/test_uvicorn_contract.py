@@ -21,7 +21,7 @@ async def _app(scope: object, receive: object, send: object) -> None:
 
 @pytest.fixture(scope="module")
 def protocol() -> HttpToolsProtocol:
-    config = uvicorn.Config(_app, log_config=None)  # type: ignore[arg-type]
+    config = uvicorn.Config(_app, log_config=None)
     loop = asyncio.new_event_loop()
     try:
         return HttpToolsProtocol(config, ServerState(), {}, loop)

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_records_and_published_versions_are_looked_into_by_new_rules(registry: R
     age(registry, "published", "record")
     registry.start()
     for skill_id in ("deploy", "acme/risky"):
-        registry.wait_for(lambda skill_id=skill_id: findings(registry, skill_id)["engine"] == ENGINE)
+        registry.wait_for(partial(lambda skill_id: findings(registry, skill_id)["engine"] == ENGINE, skill_id))
         assert findings(registry, skill_id)["risk"] == "high"
     safe = registry.get("/api/v1/search?q=deploy&max_risk=low").json()["data"]["skills"]
     assert safe == []

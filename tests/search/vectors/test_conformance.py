@@ -97,12 +97,7 @@ def test_replaced_and_deleted_vectors_are_not_found(index: VectorIndex) -> None:
 
 
 def test_the_latest_of_several_changes_to_one_document_wins(index: VectorIndex) -> None:
-    changes: list[VectorPut | DocumentGone] = [
-        VectorPut(501, 30, SMALL[4]),
-        DocumentGone(502, 30),
-        VectorPut(503, 30, SMALL[9]),
-    ]
-    index.apply(changes, 503)
+    index.apply([VectorPut(501, 30, SMALL[4]), DocumentGone(502, 30), VectorPut(503, 30, SMALL[9])], 503)
     assert index.cosines(SMALL[9:10], np.array([30]))[0] == pytest.approx(1.0, abs=2e-3)
     assert len(index) == 500
 

@@ -10,7 +10,7 @@ import pytest
 from support.git_server import _BLANK
 from support.kept_registry import KeptRegistry
 
-Damage = Callable[[KeptRegistry], None]
+Damage = Callable[[KeptRegistry], object]
 
 
 def rows(*statements: str) -> Damage:
