@@ -318,7 +318,7 @@ def test_cards_have_the_contracts_keys(server: RunningServer) -> None:
     create(server, "carded")
     (card, *_) = server.api("GET", "/skills").json()["data"]
     eight = {"id", "name", "description", "version", "author", "enabled", "created_at", "updated_at"}
-    needs = {"compatibility", "allowed_tools", "requires", "agents", "model_invocation"}
+    needs = {"compatibility", "allowed_tools", "requires", "agents", "model_invocation", "triggers"}
     needs |= {"installable", "not_installable"}
     assert set(card) == eight | needs | {"tags", "capabilities", "installed", "source", "license", "findings"}
     detail = server.api("GET", "/skills/carded").json()["data"]

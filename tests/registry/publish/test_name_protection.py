@@ -128,8 +128,7 @@ def test_an_original_keeps_its_exact_name(registry: Registry) -> None:
     created(registry, "split-ledgers", "acme/bob", description="Splits a ledger.")
     registry.wait_for(lambda: registry.get("/api/v1/skills/merge-ledgers").status_code == 200)
     for name in ("merge-ledgers", "split-ledgers"):
-        package = skill_package(name, files={"description": b"Anything at all."})
-        job = registry.finished(registry.publish(package, registry.caller(EVE)))
+        job = registry.finished(registry.publish(skill_package(name), registry.caller(EVE)))
         assert job["status"] == "accepted"
         for query in (name, f"/{name}", f"use the {name} skill"):
             assert found(registry, query)[:2] == [name, f"umbrella/{name}"], query
