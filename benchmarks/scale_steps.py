@@ -104,6 +104,7 @@ def build(arguments: argparse.Namespace) -> Figures:
     middle, busy_middle = time.perf_counter(), time.process_time()
     hybrid_engine = open_engine(CatalogDocuments(database), arguments.folder, embedder())
     hybrid_engine.start()
+    hybrid_engine._target.vectors.wait_for_merge()  # as a service does before it is stopped
     hybrid_engine.close()
     ended, busy_ended = time.perf_counter(), time.process_time()
     database.close()

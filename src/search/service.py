@@ -302,11 +302,12 @@ class SearchService:
         sides = None if pieces is None else least_alike(possible, pieces)
         if sides is None:
             return ranking
-        found = []
-        for side, text in enumerate(sides.texts):
-            part = query.about(text)
-            vector = sides.vectors[side : side + 1]
-            found.append(fuse(self._signals(part, part.search, semantic.vectors, vector, depth, revision), "hybrid"))
+        parts = [query.about(text) for text in sides.texts]
+        matches = [self._lexical_queries.start(part, concurrent=len(part.reader) >= LARGE) for part in parts]
+        found = [
+            fuse(self._signals(part, match, semantic.vectors, vector[None], depth, revision), "hybrid")
+            for part, match, vector in zip(parts, matches, sides.vectors, strict=True)
+        ]
         return with_both(ranking, found, sides)
 
     def _places(
