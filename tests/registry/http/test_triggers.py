@@ -6,15 +6,7 @@ import httpx
 
 from support.commands import Done
 from support.publishing import Registry, skill_package
-from support.servers import RunningServer
-
-TEXT = "---\nname: {name}\ndescription: Keeps notes in order.\n{lines}---\n# Notes\n"
-BREEDS = "read_when:\n  - Looking up breeds of cats\n  - Zebrafish\n"
-
-
-def write(folder: Path, name: str, lines: str = "") -> None:
-    (folder / "skills" / name).mkdir(parents=True, exist_ok=True)
-    (folder / "skills" / name / "SKILL.md").write_text(TEXT.format(name=name, lines=lines))
+from support.servers import RunningServer, write_skill
 
 
 def first(server: RunningServer, query: str, mode: str) -> str:
@@ -22,9 +14,10 @@ def first(server: RunningServer, query: str, mode: str) -> str:
 
 
 def test_they_are_found_by_words_and_by_meaning_and_are_on_cards(tmp_path: Path) -> None:
-    write(tmp_path, "notes-a")
-    write(tmp_path, "notes-b", BREEDS)
-    write(tmp_path, "notes-c")
+    for name in ("notes-a", "notes-c"):
+        write_skill(tmp_path / "skills", name, "Keeps notes in order.")
+    when = "[Looking up breeds of cats, Zebrafish]"
+    write_skill(tmp_path / "skills", "notes-b", "Keeps notes in order.", read_when=when)
     with RunningServer(tmp_path, "--embedding-provider", "local") as server:
         server.wait_for(lambda: server.is_embedded(3))
         assert [hit["skill"]["id"] for hit in server.search("zebrafish", mode="keyword")["skills"]] == ["notes-b"]
