@@ -44,16 +44,19 @@ class Site:
 
 @contextmanager
 def running_site(folder: Path, profile: str) -> Iterator[Site]:
-    """Run a profile, or registry mode, with the skill `plain-one` and, there, the published `acme/whittle`."""
+    """Run a profile, or registry mode, with the skill `plain-one` and, there, the published `acme/whittle`.
+
+    It counts no uses: counts are written in the background, and change cards between two requests.
+    """
     with application(folder / "routes", profile) as app:
         routes = served_by(app)
     if profile == REGISTRY_MODE:
-        with Registry(folder) as registry:
+        with Registry(folder, "--no-count-uses") as registry:
             registry.finished(registry.publish(skill_package("whittle")))
             admin = bearer(registry.token("admin"))
             registry.api("POST", "/skills", json=new_skill("plain-one"), headers=admin)
             yield Site(registry, routes, admin)
     else:
-        with RunningServer(folder) as server:
+        with RunningServer(folder, "--no-count-uses") as server:
             server.api("POST", "/skills", json=new_skill("plain-one"))
             yield Site(server, routes, {})

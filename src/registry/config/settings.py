@@ -176,7 +176,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Setting(NamedTuple):
     """One row of the configuration table.
 
-    Secrets have no flag, because other users of the machine can read command lines. Tables have no flag either.
+    The flag of a switch says the other value than its default: `--read-only`, `--no-count-uses`. Secrets have no flag,
+    because other users of the machine can read command lines. Tables have no flag either.
     """
 
     key: str
@@ -208,7 +209,8 @@ def _settings(group: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
             yield from _settings(item.type, f"{key}.")
             continue
         meta = item.type.__metadata__[-1]
-        flag = (meta.extra or {}).get("flag", "--" + _separated(key.removeprefix("server."), "-").lower())
+        dashes = "--no-" if item.default is True else "--"
+        flag = (meta.extra or {}).get("flag", dashes + _separated(key.removeprefix("server."), "-").lower())
         yield Setting(
             key=key,
             environment=ENVIRONMENT_PREFIX + _separated(key, "_").upper(),

@@ -94,6 +94,7 @@ def test_the_url_of_a_server_holds_no_secret(url: str) -> None:
         ("server.allowed_hosts", "SKILL_REGISTRY_SERVER_ALLOWED_HOSTS", "--allowed-host"),
         ("server.trusted_proxies", "SKILL_REGISTRY_SERVER_TRUSTED_PROXIES", "--trusted-proxy"),
         ("server.read_only", "SKILL_REGISTRY_SERVER_READ_ONLY", "--read-only"),
+        ("server.count_uses", "SKILL_REGISTRY_SERVER_COUNT_USES", "--no-count-uses"),
         ("skills_dir", "SKILL_REGISTRY_SKILLS_DIR", "--skills-dir"),
         ("log.format", "SKILL_REGISTRY_LOG_FORMAT", "--log-format"),
         ("s3.blobBaseUrl", "SKILL_REGISTRY_S3_BLOB_BASE_URL", "--s3-blob-base-url"),

@@ -77,3 +77,12 @@ def test_a_download_counts_once_for_an_account_and_is_in_the_metrics(tmp_path: P
         assert count == 3
         [refused] = [one.value for one in metrics(registry, "authentication_failures_total")]
         assert refused >= 1
+
+
+def test_a_flag_switches_counting_off(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "anvil", "Use the anvil of a workshop.")
+    with RunningServer(tmp_path, "--no-count-uses") as server:
+        data(server, "/skills/anvil/content")
+    # A stop writes what was counted.
+    with RunningServer(tmp_path) as server:
+        assert data(server, "/skills/anvil/usage")["days"] == []

@@ -80,11 +80,15 @@ def _option(setting: Setting, *, hidden: bool) -> Callable[[Command], Command]:
         default=None,
         multiple=setting.type is tuple,
         is_flag=is_switch,
-        flag_value=True if is_switch else None,
+        flag_value=not setting.default if is_switch else None,
         metavar=None if is_switch else metavar(setting),
         hidden=hidden,
-        help=f"{_sentence(setting.description)}{_default(setting)}",
+        help=f"{_sentence(_effect(setting))}{_default(setting)}",
     )
+
+
+def _effect(setting: Setting) -> str:
+    return f"do not {setting.description}" if setting.default is True else setting.description
 
 
 def _sentence(description: str) -> str:
@@ -121,7 +125,7 @@ def _choices(annotation: Any) -> list[str]:
 
 def _default(setting: Setting) -> str:
     value = setting.default
-    if value is None or value is False or value == () or "default:" in setting.description:
+    if value is None or isinstance(value, bool) or value == () or "default:" in setting.description:
         return ""
     return f"  [default: {', '.join(value) if isinstance(value, tuple) else value}]"
 
