@@ -136,14 +136,15 @@ def test_the_marketplace_is_added_and_plugins_are_installed_and_updated(
     assert newest(kept, name) == any_service.files[name] == skill_files(name, "1.1.0")
 
 
-def test_claude_code_installs_what_a_plugin_needs(open_service: Service, box: Callable[[str], Box]) -> None:
-    open_service.publish("needed-part")
-    open_service.publish("needing-pack", needs="acme/needed-part@^1")
+def test_claude_code_installs_what_a_plugin_needs(tmp_path: Path, box: Callable[[str], Box]) -> None:
     client = box(CLAUDE)
-    client.run(*_MARKETPLACES, f"{open_service.url}/git/marketplace.git")
-    client.run(*_INSTALL, "needing-pack@skill-registry")
-    for name in ("needing-pack", "needed-part"):
-        assert newest(client.home / PLUGINS[CLAUDE].folder, name) == open_service.files[name]
+    with service(tmp_path / "service", "open registry") as registry:
+        registry.publish("needed-part")
+        registry.publish("needing-pack", needs="acme/needed-part@^1")
+        client.run(*_MARKETPLACES, f"{registry.url}/git/marketplace.git")
+        client.run(*_INSTALL, "needing-pack@skill-registry")
+        for name in ("needing-pack", "needed-part"):
+            assert newest(client.home / PLUGINS[CLAUDE].folder, name) == registry.files[name]
 
 
 def test_gemini_cli_installs_a_skill_by_git(any_service: Service, box: Callable[[str], Box]) -> None:

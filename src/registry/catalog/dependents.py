@@ -77,6 +77,12 @@ def installed_dependents(database: Database, skill_id: str) -> list[str]:
     return found[:0:-1]
 
 
+def installed_ids(database: Database) -> dict[str, str]:
+    """Return the ids here of installed skills by the ids that they have in their registry, and others need them by."""
+    sql = "select i.listed, s.id from installs i join skills s on s.folder = i.folder where i.listed is not null"
+    return {str(listed): str(skill_id) for listed, skill_id in database.read(f"{sql} order by s.id desc")}
+
+
 def dependencies_of(database: Database, keys: Sequence[int]) -> dict[int, list[str]]:
     """Return what skills need, as `id@range`, by their keys; nothing for a skill that needs none."""
     needed: dict[int, list[str]] = {}

@@ -1,5 +1,6 @@
 """A skill brings along what it needs: which versions, in one step, and what the lock says of it."""
 
+import json
 import os
 import random
 import re
@@ -370,6 +371,10 @@ def test_a_service_and_an_agent_hear_what_comes_along(project: Project, tmp_path
         needed = {one["skill_id"]: one.get("dependencies") for one in resolved["results"]}
         assert needed["top"] == [f"{project.scope}/part@^1"]
         assert [one["id"] for one in service.api("GET", "/skills/part/dependents").json()["data"]] == ["top"]
+        clone = tmp_path / "clone"
+        subprocess.run(["git", "clone", "--quiet", f"{service.url}/git/marketplace.git", str(clone)], check=True)
+        plugin = json.loads((clone / "plugins" / "top" / ".claude-plugin" / "plugin.json").read_text())
+        assert plugin["dependencies"] == ["part"]
         refused = service.api("DELETE", "/skills/part")
         assert (refused.status_code, "is needed by top" in refused.text) == (409, True)
         removed = service.api("DELETE", "/skills/part?cascade=true").json()["data"]["removed"]

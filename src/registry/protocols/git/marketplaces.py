@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dulwich.objects import ObjectID
 
+from registry.catalog.dependents import installed_ids
 from registry.domain.dependencies import named_dependencies
 from registry.errors import RegistryError, not_found
 from registry.http.quick_reads import quickly
@@ -139,7 +140,8 @@ class Marketplaces:
         with PackWriter(self._services.settings.data_dir) as writer:
             skills = {one: self._skill(writer, one, at, former) for one, at in listed.items()}
             shown = {one: skill for one, skill in skills.items() if skill.places}
-            objects = list(marketplace_objects(self._name(scope), _plugins(writer, shown)))
+            plugins = _plugins(writer, shown, installed_ids(self._services.database))
+            objects = list(marketplace_objects(self._name(scope), plugins))
             head = commit(objects[-1].id, f"{len(shown)} skills")
             writer.add([*objects, head])
             return Marketplace(head.id.decode(), writer.finish(), revision, skills)
@@ -169,12 +171,18 @@ class Marketplaces:
         return _Skill(revision, package.version, version, description, folder, writer.add(objects), needs)
 
 
-def _plugins(writer: PackWriter, skills: Mapping[str, _Skill]) -> Iterator[tuple[Plugin, ObjectID]]:
-    """Write the plugins around the folders of skills, and yield each with the id of its tree."""
+def _plugins(
+    writer: PackWriter, skills: Mapping[str, _Skill], installed: Mapping[str, str]
+) -> Iterator[tuple[Plugin, ObjectID]]:
+    """Write the plugins around the folders of skills, and yield each with the id of its tree.
+
+    A skill may need one that is `installed` here by the id that this has in its registry.
+    """
     names = plugin_names(skills)
     for skill_id, name in names.items():
         skill = skills[skill_id]
-        needed = tuple(names[need] for need in skill.needs if need in names)
+        needs = (need if need in names else installed.get(need, need) for need in skill.needs)
+        needed = tuple(names[need] for need in needs if need in names)
         plugin = Plugin(name, str(name_of(skill_id)), skill.description, skill.plugin_version, skill.folder, needed)
         objects = list(plugin_objects(plugin))
         writer.add(objects)
