@@ -21,7 +21,8 @@ from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.validation import find_errors
 from registry.domain.version_text import version_number
 from registry.packages.refusal import PackageRefused, quality_warning, structure_error
-from registry.parsing.frontmatter import Defect, FrontMatter, read
+from registry.parsing.frontmatter import FrontMatter, read
+from registry.parsing.frontmatter_advice import Defect
 from registry.parsing.text_encoding import decode, with_line_feeds
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value

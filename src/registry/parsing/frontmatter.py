@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from registry.parsing.frontmatter_advice import advice_about, cut_by_comment
+from registry.parsing.frontmatter_advice import WHOLE, Defect, advice_about, line_of, whole_lines, with_small_keys
 from registry.parsing.text_encoding import BOM
 from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, parse
 
@@ -26,8 +26,6 @@ _LATEST = 8 * 1024
 
 _MAX_BEFORE_FENCE = 300
 """The most characters before a code block that is front matter, and no example of some."""
-
-_WHOLE = "SKILL.md"
 
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
@@ -47,24 +45,6 @@ class FrontMatterError(Exception):
         self.field = field
         self.message = message
         self.line = line
-
-
-class Defect(NamedTuple):
-    """One defect of front matter.
-
-    Args:
-        advice: What its author has to do.
-        warning: What was guessed, dropped or repaired; empty if another defect says it.
-        field: The field that is affected, `SKILL.md` for the whole block.
-        line: The line in the file, from 1.
-        refused: Whether the skill cannot be published with it.
-    """
-
-    advice: str
-    warning: str = ""
-    field: str = _WHOLE
-    line: int | None = 1
-    refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +108,14 @@ def _field_lines(text: str, entries: tuple[YamlEntry, ...]) -> dict[str, int]:
 
 def locate(text: str) -> Block:
     """Find the front matter, or what can be recovered of it, with each defect."""
+    block = _located(text)
+    if block.mapping is None:
+        return block
+    mapping, defects = with_small_keys(text, block.mapping)
+    return replace(block, mapping=mapping).with_defects(*defects)
+
+
+def _located(text: str) -> Block:
     block = _edges(text)
     if block is None:
         advice = "begin the file with a line of three dashes, `name: …`, `description: …` and a line of three dashes"
@@ -149,15 +137,15 @@ def _with_fields(text: str, block: Block) -> Block:
             mapping = None
         if with_spaces == text[block.start : block.end] or mapping is None:
             return _recovered(text, block, _yaml_defect(text, block, error))
-        defect = Defect("indent with spaces instead of tabs", "front matter is indented with tabs", _WHOLE)
+        defect = Defect("indent with spaces instead of tabs", "front matter is indented with tabs", WHOLE)
         tab = _LEADING_TABS.search(text, block.start)
-        block = block.with_defects(defect._replace(line=_line(text, tab.start() if tab else block.start)))
+        block = block.with_defects(defect._replace(line=line_of(text, tab.start() if tab else block.start)))
     if mapping is None and text[block.start : block.end].strip():
         advice = "write each field as `key: value` on a line of its own"
         return _without_fields(text, Defect(advice, "there is no field in the front matter", line=2))
     cut: list[Defect] = []
     if mapping is not None:
-        mapping, cut = _whole_lines(text, mapping)
+        mapping, cut = whole_lines(text, mapping)
     block = replace(block, mapping=mapping, defects=(*block.defects, *cut))
     if not repeated:
         return block
@@ -170,27 +158,7 @@ def _with_fields(text: str, block: Block) -> Block:
 
 def _yaml_defect(text: str, block: Block, error: YamlError) -> Defect:
     advice = advice_about(text[block.start : block.end], error)
-    return Defect(advice.text, field=advice.field or _WHOLE, line=_line(text, block.start) + advice.line)
-
-
-def _whole_lines(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
-    """Return the mapping with the prose that YAML cuts at ` #`, where a comment begins, and a defect for each field."""
-    defects: list[Defect] = []
-    entries: list[YamlEntry] = []
-    for entry in mapping.entries:
-        whole = cut_by_comment(text, entry)
-        entries.append(entry if whole is None else replace(entry, node=whole))
-        if whole is not None:
-            quote = f"put the value of `{entry.key}` in quotes"
-            advice = f"{quote}: ` #` begins a comment, and agents read only what is before it"
-            warning = f"the {entry.key} has ` #`, where a comment begins in YAML; the whole line was read"
-            defects.append(Defect(advice, warning, entry.key, _line(text, entry.start), refused=False))
-    if not defects:
-        return mapping, []
-    value: dict[str, Value] = {}
-    for entry in entries:
-        value.setdefault(entry.key, entry.node.value)
-    return replace(mapping, value=value, entries=tuple(entries), end=entries[-1].node.end), defects
+    return Defect(advice.text, field=advice.field or WHOLE, line=line_of(text, block.start) + advice.line)
 
 
 def _without_fields(text: str, *defects: Defect) -> Block:
@@ -217,12 +185,12 @@ def _edges(text: str) -> Block | None:
         return None
     if opening is None:
         advice = "put a line of three dashes before the first field"
-        defects += (Defect(advice, "the opening line of three dashes is missing", line=_line(text, first)),)
+        defects += (Defect(advice, "the opening line of three dashes is missing", line=line_of(text, first)),)
     start = opening.end() if opening else first
     limit = min(start + MAX_READ, len(text))
     closing = _CLOSING.search(text, start, limit)
     if closing is None and (closing := _INDENTED_CLOSING.search(text, start, limit)):
-        line = _line(text, closing.start())
+        line = line_of(text, closing.start())
         advice = "write the three dashes that end the front matter at the beginning of their line"
         defects += (Defect(advice, "the closing line of three dashes is indented", line=line),)
     if closing is None:
@@ -251,7 +219,7 @@ def _first_content(text: str, start: int) -> tuple[int, tuple[Defect, ...]]:
     if first == start:
         return first, ()
     advice = "move the front matter to the first line of the file"
-    return first, (Defect(advice, "front matter does not stand at the very beginning", line=_line(text, first)),)
+    return first, (Defect(advice, "front matter does not stand at the very beginning", line=line_of(text, first)),)
 
 
 def _late(text: str, start: int) -> int | None:
@@ -279,7 +247,7 @@ def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Blo
 
     `defect` is why the block cannot be read as a whole. `reason` says it to readers, its advice by default.
     """
-    found = _entries(text, block.start, block.end)
+    found = _entries(text, block)
     where = f"line {defect.line}: " if defect.line is not None and not reason else ""
     reason = reason or f"{where}{defect.advice}"
     if not found.entries:
@@ -299,26 +267,28 @@ def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Blo
     return replace(block, end=found.stop, body=found.stop, mapping=mapping, closed=False)
 
 
-def _entries(text: str, start: int, end: int) -> _Found:
+def _entries(text: str, block: Block) -> _Found:
     chunks: list[tuple[int, int]] = []
     skipped = 0
     blank_before = prose = False
-    lines = _lines(text, start, end)
+    lines = _lines(text, block.start, block.end)
     for number, (at, line) in enumerate(lines):
         if len(chunks) == _MAX_RECOVERED and _KEY.match(line):
             skipped += sum(bool(rest.strip()) for _, rest in lines[number:])
             break
         blank = not line.strip()
+        # A line of text right below a field goes on with it, as its author meant: in YAML it would be indented.
+        goes_on = block.closed and not blank_before and line[:1].isalpha()
         if _KEY.match(line):
             chunks.append((at, at + len(line)))
-        elif chunks and not blank and line.startswith((" ", "\t", "- ")):
+        elif chunks and not blank and (line.startswith((" ", "\t", "- ")) or goes_on):
             chunks[-1] = (chunks[-1][0], at + len(line))
         elif prose := bool(chunks) and blank_before and not blank and not _key_follows(lines, number):
             break
         elif not blank and not line.startswith("#"):
             skipped += 1
         blank_before = blank
-    stop = chunks[-1][1] if chunks else start
+    stop = chunks[-1][1] if chunks else block.start
     read_all = [_entry(text, first, last) for first, last in chunks]
     defects = [defect for _, defect in read_all if defect is not None]
     return _Found([entry for entry, _ in read_all], defects, stop, skipped, prose)
@@ -344,12 +314,12 @@ def _entry(text: str, start: int, end: int) -> tuple[YamlEntry, Defect | None]:
     try:
         node, _ = parse(chunk, start)
         if node is not None and len(node.entries) == 1:
-            mapping, cut = _whole_lines(text, node)
+            mapping, cut = whole_lines(text, node)
             return mapping.entries[0], cut[0] if cut else None
         defect = None
     except YamlError as error:
         advice = advice_about(chunk, error)
-        defect = Defect(advice.text, "", key[1], _line(text, start) + advice.line)
+        defect = Defect(advice.text, "", key[1], line_of(text, start) + advice.line)
     value = _bare(" ".join(chunk[key.end() :].split()))
     after_key = chunk[key.end() :]
     value_start = start + key.end() + len(after_key) - len(after_key.lstrip(" \t"))
@@ -365,11 +335,6 @@ def _bare(value: str) -> str:
             return value[1:-1]
         return value[1:] if value.count(value[0]) == 1 else value
     return value
-
-
-def _line(text: str, index: int) -> int:
-    """Return the number of the line at an index, from 1."""
-    return text.count("\n", 0, index) + 1
 
 
 def _after_bom(text: str) -> int:

@@ -1,15 +1,22 @@
-"""Says in the words of an author what is wrong with YAML, and finds prose that a YAML comment would cut."""
+"""What is wrong with front matter, in the words of its author, and what a reader makes of it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from registry.parsing.yaml_text import Node, YamlEntry, YamlError
+from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError
+
+WHOLE = "SKILL.md"
+"""The field of a defect of the whole block."""
 
 _KEY_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(.*)")
 _COMMENT = re.compile(r"(?<![ \t])[ \t]++#[^\r\n]*")
 _PROSE = frozenset({"description", "compatibility", "when_to_use", "when-to-use", "argument-hint"})
 """The fields that are sentences. In others, what follows ` #` is a comment."""
+
+_SMALL = frozenset({"name", "description", "license", "version", "author", "tags", "metadata", "compatibility"})
+"""The fields that are read from a key in other letters too, such as `Name`."""
 
 _REASONS = {
     **dict.fromkeys("&*!@`%", ": it begins with a character that has a meaning in YAML"),
@@ -19,6 +26,24 @@ _REASONS = {
 """How advice ends, by the first character of a value."""
 
 _QUOTED = re.compile(r"[\"'|>\[{]")
+
+
+class Defect(NamedTuple):
+    """One defect of front matter.
+
+    Args:
+        advice: What its author has to do.
+        warning: What was guessed, dropped or repaired; empty if another defect says it.
+        field: The field that is affected, WHOLE for the whole block.
+        line: The line in the file, from 1.
+        refused: Whether the skill cannot be published with it.
+    """
+
+    advice: str
+    warning: str = ""
+    field: str = WHOLE
+    line: int | None = 1
+    refused: bool = True
 
 
 class Advice(NamedTuple):
@@ -71,7 +96,7 @@ def _advice(line: str, field: str, problem: str) -> str:
     return f"{quote}{_REASONS.get(value[:1], ', and indent each of its further lines by two spaces')}"
 
 
-def cut_by_comment(text: str, entry: YamlEntry) -> Node | None:
+def _cut_by_comment(text: str, entry: YamlEntry) -> Node | None:
     """Return the value of a field of prose with the comment that YAML takes off its end; None if nothing is cut."""
     node = entry.node
     if entry.key not in _PROSE or not isinstance(node.value, str) or _QUOTED.match(text, node.start):
@@ -82,3 +107,47 @@ def cut_by_comment(text: str, entry: YamlEntry) -> Node | None:
     value = f"{node.value}{comment[0]}".strip()
     start = node.start if node.value else comment.start() + len(comment[0]) - len(comment[0].lstrip())
     return replace(node, value=value, start=start, end=comment.start() + len(comment[0].rstrip()))
+
+
+def whole_lines(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
+    """Return the mapping with the prose that YAML cuts at ` #`, where a comment begins, and a defect for each field."""
+    defects: list[Defect] = []
+    entries: list[YamlEntry] = []
+    for entry in mapping.entries:
+        whole = _cut_by_comment(text, entry)
+        entries.append(entry if whole is None else replace(entry, node=whole))
+        if whole is not None:
+            quote = f"put the value of `{entry.key}` in quotes"
+            advice = f"{quote}: ` #` begins a comment, and agents read only what is before it"
+            warning = f"the {entry.key} has ` #`, where a comment begins in YAML; the whole line was read"
+            defects.append(Defect(advice, warning, entry.key, line_of(text, entry.start), refused=False))
+    if not defects:
+        return mapping, []
+    return _with_entries(mapping, entries), defects
+
+
+def with_small_keys(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
+    """Return the mapping with the keys of known fields in small letters, and a defect for each that was not."""
+    missing = _SMALL - {entry.key for entry in mapping.entries}
+    entries: list[YamlEntry] = []
+    defects: list[Defect] = []
+    for entry in mapping.entries:
+        small = entry.key.lower()
+        if small in missing:
+            advice = f"write `{small}` instead of `{entry.key}`: agents read only small letters"
+            warning = f"`{entry.key}` was read as `{small}`"
+            defects.append(Defect(advice, warning, small, line_of(text, entry.start)))
+        entries.append(replace(entry, key=small) if small in missing else entry)
+    return (_with_entries(mapping, entries), defects) if defects else (mapping, [])
+
+
+def _with_entries(mapping: Node, entries: Sequence[YamlEntry]) -> Node:
+    value: dict[str, Value] = {}
+    for entry in entries:
+        value.setdefault(entry.key, entry.node.value)
+    return replace(mapping, value=value, entries=tuple(entries), end=entries[-1].node.end)
+
+
+def line_of(text: str, index: int) -> int:
+    """Return the number of the line at an index, from 1."""
+    return text.count("\n", 0, index) + 1

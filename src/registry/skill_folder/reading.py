@@ -15,7 +15,8 @@ from registry.domain.file_names import is_text, printable_name
 from registry.domain.models import split_labels
 from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.version_text import DEFAULT_VERSION, is_shortened, version_number
-from registry.parsing.frontmatter import Defect, read
+from registry.parsing.frontmatter import read
+from registry.parsing.frontmatter_advice import Defect
 from registry.parsing.text_encoding import decode, encoding_of, with_line_feeds
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value, YamlError, parse
@@ -32,7 +33,7 @@ from registry.skill_folder.tree import (
 )
 from registry.skill_folder.triggers import triggers_of
 
-READER = 5
+READER = 6
 """The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"

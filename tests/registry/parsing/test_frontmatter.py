@@ -109,6 +109,12 @@ def test_the_size_of_a_block_is_bounded_in_bytes(size: int, fits: bool, letter: 
         ("---\nname: a\nhint: [x] [y]\n---\nB", {"name": "a", "hint": "[x] [y]"}),
         ("---\nname: a\ndescription: b\n\n# Title\nB", {"name": "a", "description": "b"}),
         ("---\nname: a\ndescription: b", {"name": "a", "description": "b"}),
+        (
+            "---\nname: a\ndescription: |\nb c\nd.\nversion: 1\n---\nB",
+            {"name": "a", "description": "b c d.", "version": "1"},
+        ),
+        ("---\nname: a\ndescription: b\nand c\n---\nB", {"name": "a", "description": "b and c"}),
+        ("---\nName: a\nDESCRIPTION: b\nOther: c\n---\nB", {"name": "a", "description": "b", "Other": "c"}),
         ("name: a\ndescription: b\n---\nB", {"name": "a", "description": "b"}),
         ("\n\n---\nname: a\n---\nB", {"name": "a"}),
         ("<!-- from somewhere -->\n---\nname: a\n---\nB", {"name": "a"}),
@@ -126,6 +132,10 @@ def test_what_is_broken_is_recovered_with_a_warning(text: str, fields: dict[str,
     assert found.fields == fields
     assert found.body in ("B", "# Title\nB", "")
     assert found.warnings
+
+
+def test_small_letters_win() -> None:
+    assert read("---\nName: b\nname: a\n---\n", strict=True).fields == {"Name": "b", "name": "a"}
 
 
 @pytest.mark.parametrize(
