@@ -14,7 +14,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from registry.domain.addresses import AddressPolicy, Endpoint, origin_host, parse_url, redact_url
+from registry.domain.file_names import printable_name
 from registry.domain.origins import GitOrigin, GitRef
+from registry.domain.skill_file import SKILL_FILE
 from registry.outbound.client import OutboundClient, basic_authorization
 from registry.outbound.git_access import GitAccess
 from registry.outbound.git_links import LINK, CheckoutNote, Links, TreeEntry, tree_entries
@@ -39,6 +41,7 @@ _MAX_REDIRECTS = 5
 _REFS = "/info/refs"
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 _REMOTE = "origin"
+_MOST_NAMED, _SHOWN_PATH = 5, 200
 
 
 class Checkout(NamedTuple):
@@ -152,6 +155,8 @@ class Git:
         if [(entry.is_link, entry.path) for entry in entries] == [(True, subdir)]:
             subdir = Links(run, commit, into, (0, 0)).target(str(subdir))
             entries = tree_entries(run, commit, subdir) if subdir else []
+        if not entries:
+            raise _no_folder(run, commit, origin)
         spare = self._check_size(entries, origin)
         run("checkout", "--quiet", "--no-overlay", commit, "--", f":(literal,top){subdir or ''}")
         notes = Links(run, commit, into, spare).follow(entries, keep_skill_files=subdir is None)
@@ -165,8 +170,11 @@ class Git:
         everything at once, and the second request finds nothing missing.
         """
         run(*_FETCH, "--depth=1", "--filter=blob:none", "--", _REMOTE, _refspec(origin.ref))
-        listing = run("ls-tree", "-r", "-z", "--full-tree", _fetched_commit(run), "--", str(origin.subdir))
+        commit = _fetched_commit(run)
+        listing = run("ls-tree", "-r", "-z", "--full-tree", commit, "--", str(origin.subdir))
         entries = [entry.split("\t", 1)[0].split() for entry in listing.split("\0") if entry]
+        if not entries:
+            raise _no_folder(run, commit, origin)
         self._check_number(len(entries), origin)
         blobs = {name for _, kind, name in entries if kind == "blob"}
         fetched = (*_FETCH, "--no-write-fetch-head", "--filter=blob:none", "--stdin", "--", _REMOTE)
@@ -183,8 +191,6 @@ class Git:
         return False
 
     def _check_number(self, count: int, origin: GitOrigin) -> None:
-        if not count:
-            raise GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}")
         if count > _MAX_FILES:
             raise GitError(f"{redact_url(origin.url)} has more than {_MAX_FILES:,} files")
 
@@ -225,6 +231,16 @@ class Git:
         numbers = [int(part) for part in result.stdout.split()[2].split(".")[:2]]
         if tuple(numbers) < _MIN_VERSION:
             raise GitError("reading repositories needs git 2.37 or newer: upgrade git")
+
+
+def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
+    """Return the refusal of a folder that a commit does not have. It names skills in folders of that name."""
+    wanted = f"/{origin.subdir}/{SKILL_FILE}".lower()
+    paths = run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0")
+    places = [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(wanted)]
+    named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places[:_MOST_NAMED])
+    meant = f": write {named}" if named else ""
+    return GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{meant}")
 
 
 def _fetched_commit(run: GitRun) -> str:

@@ -18,6 +18,10 @@ _MATERIAL = "part of the skill above them"
 _NEVER_SEARCHED = frozenset({"lost+found"})
 _SKILLS = "skills"
 """The folder in which a plugin has its skills, if its manifest names none, and a repository those beside its own."""
+_MATERIAL_FOLDERS = frozenset(
+    {"assets", "data", "doc", "docs", "example", "examples", "reference", "references", "resources", "scripts"}
+)
+"""Folders in the root of a repository that have no skills beside that of the root, but its material."""
 
 
 class Offered(NamedTuple):
@@ -96,13 +100,13 @@ class OfferedFolders:
     def all_below(self, folder: Path) -> Iterator[Path]:
         """Yield every skill folder from `folder` on, which is a real path of the tree, as real paths of the tree.
 
-        What lies below a skill is its material. Only below one in the root, folders for skills have skills of their
-        own: a repository often has one skill for itself, and others beside it.
+        What lies below a skill is its material. Only one in the root has skills of their own beside it, in folders of
+        the root and in folders for skills: a repository often has one skill for itself, and others.
         """
         if has_skill_file(folder):
             yield folder
             if folder == self.root:
-                yield from (below for below in find_skill_folders(folder) if below.parent.name == _SKILLS)
+                yield from filter(self._is_beside_root, find_skill_folders(folder))
             return
         real_tops: dict[str, Path | None] = {}  # of the folders in `folder`, the only ones that may be links
         for found in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
@@ -112,6 +116,10 @@ class OfferedFolders:
                 real_tops[top] = real if real.is_relative_to(self.root) else None
             if (real_top := real_tops[top]) is not None:
                 yield real_top.joinpath(*below)
+
+    def _is_beside_root(self, folder: Path) -> bool:
+        in_root = folder.parent == self.root and folder.name.lower() not in _MATERIAL_FOLDERS
+        return in_root or folder.parent.name == _SKILLS
 
     def _of_home(self, home: Path) -> list[Path]:
         """Return what the plugin or the tree at `home` offers."""

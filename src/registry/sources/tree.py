@@ -44,7 +44,7 @@ from registry.sources.marketplace import (
 )
 from registry.sources.offered import Offered, OfferedFolders
 
-RECIPE = f"3.{READER}:"
+RECIPE = f"4.{READER}:"
 """The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
 
 With others, a source is read again although it is unchanged.

@@ -189,22 +189,24 @@ def test_a_skill_in_the_root_has_its_own_name_and_all_below_is_its_material(tmp_
 
 
 def test_folders_for_skills_beside_a_skill_in_the_root_have_skills_of_their_own(tmp_path: Path) -> None:
-    """nansen-cli 126, OpenCLI 702: users want all of them, not only the one in the root."""
+    """nansen-cli 126, OpenCLI 702, gitlab-cli-skills 72: users want all of them, not only the one in the root."""
     pages = {f"{folder}/pages/SKILL.md": skill("pages") for folder in ("skills", ".claude/skills")}
     files = {"SKILL.md": skill("Tide Tables"), "cli/skills/moon/SKILL.md": skill("moon"), **pages}
-    material = {f"{place}/SKILL.md": skill("x") for place in ("examples/x", "cli/skills/moon/skills/x")}
+    files["glab-mr/SKILL.md"] = skill("glab-mr")
+    material = {f"{place}/SKILL.md": skill("x") for place in ("examples/x", "docs", "cli/skills/moon/skills/x")}
     fixture = {"tests/skills/y/SKILL.md": skill("y")}
     found = listed(tmp_path / "checkout", files | material | fixture)
     origins = {name: one.origin for name, one in by_id(found).items()}
     assert origins == {
         "tide-tables": LocalOrigin(path="."),
+        "glab-mr": LocalOrigin(path="glab-mr"),
         "moon": LocalOrigin(path="cli/skills/moon"),
         "pages": LocalOrigin(path="skills/pages"),
     }
     assert by_id(found)["pages"].warnings == ["the same files are in .claude/skills/pages"]
     assert sorted(found.warnings) == [
         "1 left out, fixtures of tests: tests/skills/y",
-        "1 left out, part of the skill above them: examples/x",
+        "2 left out, part of the skill above them: docs, examples/x",
     ]
 
 
