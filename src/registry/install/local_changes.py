@@ -97,6 +97,8 @@ def _diff_lines(before: Path, after: Path, names: Iterable[str]) -> Iterator[str
         old, new = _lines(before / name), _lines(after / name)
         if old is None or new is None:
             yield f"{name}: not shown, because it is no text or is large"
+        elif [line.removesuffix("\r") for line in old] == [line.removesuffix("\r") for line in new]:
+            yield f"{name}: only the ends of lines differ, CRLF and LF, which git changes on some machines"
         else:
             yield from difflib.unified_diff(old, new, f"installed/{name}", f"now/{name}", n=2, lineterm="")
 

@@ -11,6 +11,7 @@ from registry.skill_folder.reading import (
 )
 from registry.skill_folder.tree import (
     FileEntry,
+    differs_in_line_ends,
     file_digests,
     find_skill_file,
     find_skill_folders,
@@ -39,6 +40,7 @@ __all__ = [
     "StagedSkill",
     "UnreadableSkill",
     "candidate_ids",
+    "differs_in_line_ends",
     "file_digests",
     "find_skill_file",
     "find_skill_folders",

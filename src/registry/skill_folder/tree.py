@@ -18,6 +18,8 @@ skill_file_in = skill_file.skill_file_in
 _MAX_DEPTH = 16
 _MAX_FILES = 2_000
 _CHUNK = 64 * 1024
+_MOST_TEXT, _LOOKED_AT = 16 << 20, 8000
+"""The most bytes of a text whose line ends are looked at, and those in which git looks for a NUL, which no text has."""
 
 
 class _IgnoredFolders:
@@ -243,6 +245,26 @@ def has_digest(folder: Path, digest: str) -> bool:
     Until November 2026 digests covered generated files too, but for `.git`. Such a digest still counts.
     """
     return tree_digest(folder) == digest or _former_digest(folder) == digest
+
+
+def differs_in_line_ends(folder: Path, digest: str) -> bool:
+    """Return whether files have a `tree_digest` but for the ends of lines, which git changes on some machines.
+
+    Raises OSError.
+    """
+    every = [(path, _digests_by_line_end(entry)) for path, entry in _every_file(folder, _is_skipped)]
+    return any(digest_of_files((path, each[kind]) for path, each in every) == digest for kind in (0, 1))
+
+
+def _digests_by_line_end(entry: "os.DirEntry[str]") -> tuple[bytes, bytes]:
+    """Return the digest part of a record with LF, and with CRLF, at the ends of lines if git takes it for a text."""
+    if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_size <= _MOST_TEXT:
+        data = Path(entry.path).read_bytes()
+        if b"\0" not in data[:_LOOKED_AT]:
+            with_lf = data.replace(b"\r\n", b"\n")
+            texts = with_lf, with_lf.replace(b"\n", b"\r\n")
+            return hashlib.sha256(texts[0]).hexdigest().encode(), hashlib.sha256(texts[1]).hexdigest().encode()
+    return (same := _content_digest(entry)), same
 
 
 def _former_digest(folder: Path) -> str:

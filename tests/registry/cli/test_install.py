@@ -134,6 +134,34 @@ def test_another_skills_directory_than_that_of_the_service_is_noticed(tmp_path: 
     assert not (tmp_path / "kept").exists()
 
 
+def test_line_ends_that_git_has_changed_are_told_from_other_changes(tmp_path: Path) -> None:
+    """vercel-labs/skills 781, hermes-agent 58825: checkouts on Windows are said to differ, and nothing says why."""
+    project, clone = Repository(tmp_path / "project"), tmp_path / "clone"
+    write_skill(tmp_path, "near", "A skill of this machine.")
+    (tmp_path / "near" / "icon.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\n")
+    for arguments in (("init", "--project"), ("install", "../near")):
+        assert Done(project.folder, *arguments).code == 0
+    project.git("add", "--force", "skills", "skills.lock", "skill-project.toml")
+    project.git("commit", "--quiet", "--message=skills")
+    project.git("clone", "--quiet", "--config=core.autocrlf=true", ".", str(clone))
+
+    def difference() -> str:
+        (row,) = Done(clone, "verify", "--json").json["differences"]
+        return f"{row['kind']}: {row['message']}"
+
+    assert difference().startswith("changed: only the line ends of near differ")
+    assert difference().endswith("write '* -text' into skills/.gitattributes, and check the folder out again")
+    (project.folder / "skills/.gitattributes").write_text("* -text\n")
+    project.git("add", "--force", "skills")
+    project.git("commit", "--quiet", "--message=bytes")
+    Repository.at(clone).git("pull", "--quiet")
+    Repository.at(clone).git("rm", "--quiet", "-r", "--cached", ".")
+    Repository.at(clone).git("reset", "--quiet", "--hard")
+    assert Done(clone, "verify").code == 0
+    (clone / "skills/near/SKILL.md").write_text("changed")
+    assert difference().startswith("changed: the files of near have sha256")
+
+
 def test_a_link_is_used_in_place(folder: Path) -> None:
     write_skill(folder / "elsewhere", "near", "A skill of this machine.")
     assert Done(folder, "install", "./elsewhere/near", "--editable").code == 0
