@@ -105,6 +105,8 @@ class Links:
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
             if path == ".." or path.startswith("../"):
                 return None
+            if path == ".":
+                return path
             entry = self._every().get(path)
             if entry is None:
                 return path if next(self._below(path), None) else None
@@ -143,13 +145,18 @@ class Links:
             if target is None:
                 return "is a link to nothing in the repository, and is left out"
             if path.startswith(f"{target}/") or target == ".":
-                return "is a link to a folder above it, and is left out"
+                # Some skills name themselves so for agents: `.agents/skills/NAME` leads to the root.
+                return "" if self._is_skill(target) else "is a link to a folder above it, and is left out"
             copied = list(self._copies(path, target))
             if any(is_skill_file(copy.removeprefix(f"{path}/")) for copy, _ in copied):
                 return ""  # another name of a skill that is there anyway
             return self._copy(copied)
         except (OSError, GitError) as error:
             return f"is a link that cannot be followed: {getattr(error, 'strerror', None) or error}"
+
+    def _is_skill(self, folder: str) -> bool:
+        places = (posixpath.split(path) for path in self._every())
+        return any(is_skill_file(name) for place, name in places if (place or ".") == folder)
 
     def _copies(self, path: str, target: str) -> Iterator[tuple[str, TreeEntry]]:
         """Yield the path of each copy, and the file that it is one of."""

@@ -81,6 +81,18 @@ def test_a_link_to_a_skill_is_another_name_of_it(hub: GitServer, skills: Reposit
     assert not (checkout.path / ".codex/skills/own").exists()
 
 
+def test_a_skill_in_the_root_may_have_a_name_for_agents(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
+    """vercel-labs/skills 1396: such a link makes an installer copy the repository into itself."""
+    link(skills, ".agents/skills/linked", "../..")
+    skills.commit()
+    (note,) = fetched(hub, tmp_path / "without").notes
+    assert note.message == "is a link to a folder above it, and is left out"
+    skills.commit({"SKILL.md": "linked"})
+    checkout = fetched(hub, tmp_path)
+    assert checkout.notes == ()
+    assert not (checkout.path / ".agents/skills/linked").exists()
+
+
 def test_a_folder_that_is_a_link_is_fetched_as_its_target(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     link(skills, ".codex/skills/own", "../../skills/own")
     skills.commit()
