@@ -62,21 +62,24 @@ def answers(
 
     The paths are those of the document, `below` a path.
 
-    A caller comes with a new credential each time, since one operation ends it. What only a manager may do comes last,
+    A caller comes with a new credential after the operation that ends it. What only a manager may do comes last,
     because ranks depend on how far the index is with what that changes. Metrics count and time requests, so of those
     only the names are compared.
     """
     document = registry.http.get("/schema/openapi.json").json()
     taken: dict[str, Answer] = {}
+    credentials = {who: caller() for who, caller in callers.items()}
     for is_late in (False, True):
         for path, item in sorted(document["paths"].items()):
             for method in _METHODS:
                 if method in item and (_needs_manager(item[method]) == is_late):
                     for who, caller in callers.items():
-                        for one in hidden[who]:
-                            for url, options in _requests(path, item[method], one):
+                        for secret in hidden[who]:
+                            for url, options in _requests(path, item[method], secret):
                                 title = f"{who}: {method.upper()} {below}{url} {options}"
-                                taken[title] = _sent(registry, method, f"{below}{url}", caller(), options)
+                                taken[title] = _sent(registry, method, f"{below}{url}", credentials[who], options)
+                                if path.endswith("/logout"):
+                                    credentials[who] = caller()
     return taken
 
 
