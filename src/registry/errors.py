@@ -99,7 +99,7 @@ def result_or_error(
 
 
 class ClientGoneError(Exception):
-    """The caller hung up before its request was read: there is nobody left to answer."""
+    """The caller hung up before its request was read: there is no client left to answer."""
 
 
 MAX_DETAILS = 100
@@ -173,7 +173,7 @@ def conflict(message: str) -> RegistryError:
 
 
 def exists_already(message: str, location: str) -> RegistryError:
-    """Return the error for a clash with the very thing that was asked for, whose address is `location`."""
+    """Return the error for a clash with the requested thing itself, whose address is `location`."""
     return RegistryError("CONFLICT", message, headers={"Location": location})
 
 

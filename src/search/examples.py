@@ -1,8 +1,8 @@
 """Learning from use: what the example queries of a skill do to its vector and to its keyword score.
 
-An example is a query for which somebody chose the skill. Examples pull the skill's vector towards their centroid, their
+An example is a query for which a user chose the skill. Examples pull the skill's vector towards their centroid, their
 words count as evidence, and the example that is most like a query votes for its skill. Queries are nearer to queries
-than to descriptions, so skills with examples would rank above skills that nobody has used yet. Two corrections prevent
+than to descriptions, so skills with examples would rank above skills without any use yet. Two corrections prevent
 that. Both grow with the agreement of a skill's examples, which is what each of them would have gained from the others:
 a skill whose examples have nothing in common gains little, and must not sink for it.
 

@@ -108,7 +108,7 @@ def identifier_weight(identifier: str) -> float:
 
 
 def _wholes(token: str) -> Iterator[str]:
-    """Yield the forms of a token that somebody may look for."""
+    """Yield the forms of a token that a user may search for."""
     yield token
     if token.startswith("--"):
         yield token[2:]

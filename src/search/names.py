@@ -11,7 +11,7 @@ def best_named(
     """Return those of the documents with the folded name that have the best claim to it.
 
     Verified documents come before others, a full id before an id without its scope, and that before a displayed
-    name, which anybody may choose. A document without a scope whose id is the name, and that was there before all
+    name, which any author may choose. A document without a scope whose id is the name, and that was there before all
     verified ones of the name, is the original: it keeps its name.
     """
     taken = [key for key in keys if key in cards and key in verified and "/" in cards[key][0]]

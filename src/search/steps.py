@@ -18,7 +18,7 @@ Recorder = Callable[[str], AbstractContextManager[Any]]
 UNRECORDED = nullcontext()
 
 recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-"""Who records the steps of the request; None for nobody."""
+"""Who records the steps of the request; None without a recorder."""
 
 
 def in_step(name: str) -> AbstractContextManager[Any]:

@@ -12,7 +12,7 @@ from embeddings.base import Vector
 
 
 class Example(NamedTuple):
-    """A query for which somebody chose a skill. `weight` is above 0: 1 for one recent choice."""
+    """A query for which a user chose a skill. `weight` is above 0: 1 for one recent choice."""
 
     text: str
     weight: float

@@ -70,7 +70,7 @@ class Caller(NamedTuple):
 
 
 def issuer_mode(settings: Settings) -> Issuer:
-    """Return who gets a token without a credential: everyone, nobody, or callers on loopback."""
+    """Return who gets a token without a credential: every caller, no caller, or callers on loopback."""
     if settings.auth.issuer is not None:
         return settings.auth.issuer
     public_url = settings.server.public_url

@@ -211,7 +211,7 @@ def _checksum(text: str) -> str:
 
 
 def _signed_in(caller: Principal) -> str:
-    """Return the name of a user who has signed in. Raises FORBIDDEN for an API key and a token for somebody else."""
+    """Return the name of a user who has signed in. Raises FORBIDDEN for an API key and a token for another user."""
     chain = caller.credential.chain() if caller.credential else []
     if (
         caller.user is None

@@ -24,7 +24,7 @@ class ScopeAccess(Access):
     def identify(self, headers: Headers, *, use_cache: bool = True, only_cache: bool = False) -> Principal | None:
         """Return the member whose credential is in these headers; None without a credential.
 
-        Raises UNAUTHORIZED for an invalid credential, and NOT_FOUND for one of somebody else.
+        Raises UNAUTHORIZED for an invalid credential, and NOT_FOUND for one of another user.
         """
         if only_cache:
             raise NotCachedError  # whether the caller is a member is in the database

@@ -30,7 +30,7 @@ class Conditions(NamedTuple):
         """Raise FORBIDDEN for a published skill or a record of another scope."""
         if self.caller is None:
             return
-        if skill.installed:  # a folder belongs to nobody
+        if skill.installed:  # a folder has no owner
             check_narrowing(self.caller, skill.id)
             return
         if "/" in skill.id:

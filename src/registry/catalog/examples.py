@@ -34,7 +34,7 @@ LOCAL = "local"
 MAX_OF_AUTHOR = 6
 """The examples of a skill's author that count. The others are ignored."""
 
-_AUTHOR_WEIGHT = 0.5  # what an author expects to be asked says less than what somebody asked
+_AUTHOR_WEIGHT = 0.5  # what an author expects to be asked says less than what a user asked
 _LONE_WEIGHT = 0.2  # of the choices of a registry's skill that one caller alone chose: one account buys no rank
 _MAX_VOTES = 3  # callers who chose a skill for the same query and count
 _HALF_LIFE = timedelta(days=180)
@@ -210,7 +210,7 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
     """Return the examples that follow from the choices of a skill, given newest first.
 
     A query counts as often as callers chose the skill for it, less those who found it wrong but one: a single caller
-    cancels nobody's choice. Older examples weigh less than the newest one: half after 180 days. In a registry, the
+    cancels no choice of another. Older examples weigh less than the newest one: half after 180 days. In a registry, the
     examples of a skill that one caller alone chose weigh a fifth. Examples of the author come last.
     """
     choosers: set[str] = set()

@@ -31,7 +31,7 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Control characters, those that change the direction or have no width, tags, and what has no meaning."""
 
 _BLANK = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]")
-"""Characters of other categories that nobody sees. Those that choose how an emoji looks are not among them."""
+"""Invisible characters of other categories. Those that choose how an emoji looks are not among them."""
 
 _NOT_ASCII = re.compile(r"[^ -~\n]")
 
@@ -56,7 +56,7 @@ def show(answer: Data, parts: Callable[[Data], Iterator[Part]], *, as_json: bool
 
 
 def show_json(answer: object) -> None:
-    """Print an answer as JSON, with escapes for what nobody sees and what the encoding of the output may not have."""
+    """Print an answer as JSON, with escapes for what is invisible and what the encoding of the output may not have."""
     text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
     stays = _is_visible if is_utf8(sys.stdout) else lambda _: False
     click.echo(_NOT_ASCII.sub(lambda found: found[0] if stays(found[0]) else _json_escape(found[0]), text))
@@ -69,7 +69,7 @@ def note(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print one line on standard error that nobody should miss, beside JSON too."""
+    """Print one line on standard error that the user should not miss, beside JSON too."""
     tell(f"warning: {message}")
 
 
@@ -132,7 +132,7 @@ def _filled(result: Table, rows: Iterable[Sequence[str | Text]]) -> Table:
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which control characters and others that nobody sees are escapes, such as `\x1b` or `\u202e`.
+    r"""Return a text in which control characters and other invisible ones are escapes, such as `\x1b` or `\u202e`.
 
     The text of another program must not control the terminal, and must not look like a different one.
     """

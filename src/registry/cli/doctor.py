@@ -35,7 +35,7 @@ _COLOURS = {"ok": "green", "missing": "yellow", "fails": "red"}
 
 
 class _Check(NamedTuple):
-    """One thing that was looked at. `fails` is what was configured and does not work; `missing` is nobody's fault."""
+    """One thing that was checked. `fails` is what was configured and does not work; `missing` is no error."""
 
     name: str
     state: _State

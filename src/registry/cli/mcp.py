@@ -116,7 +116,7 @@ def _refuse(messages: _Messages, error: Exception) -> None:
 
 
 def _write(answer: bytes | None) -> None:
-    """Write an answer. Exits if nobody reads it: the agent has gone."""
+    """Write an answer. Exits if the agent has gone and does not read it."""
     if answer is None:
         return
     rest = memoryview(answer + b"\n")  # not by sys.stdout, which would write what is left again at the exit

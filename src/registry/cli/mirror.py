@@ -42,7 +42,7 @@ def mirror(
 ) -> None:
     """Fetch the packages of the registry that SOURCE mirrors.
 
-    With --all, every package is fetched before anybody asks for it.
+    With --all, every package is fetched before a client requests it.
 
     --export writes all that is kept into a new folder. On a machine without a network, --import checks every byte of it
     before anything is kept, and lists the skills of its packages. There, the source has the same URL, and

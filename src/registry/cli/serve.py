@@ -12,7 +12,7 @@ from registry.config.settings import Settings
 from registry.runtime.stop_signals import exit_on_stop_signals
 
 _DEFAULT_FOLDER = Settings().skills_dir
-"""The only skills directory that is created: nobody has named it, so nobody has mistyped it."""
+"""The only skills directory that is created: no user has named it, so no user has mistyped it."""
 
 
 @click.command()

@@ -15,7 +15,7 @@ class NoKeyring(Exception):
 
 
 class KeyringFailed(Exception):
-    """The keyring did not do what it was asked for; the message says why, without any secret."""
+    """The keyring did not do what was requested; the message says why, without any secret."""
 
 
 class SystemKeyring:
@@ -79,7 +79,7 @@ def _answer(call: Callable[[Any], Any], answers: "queue.SimpleQueue[tuple[Any, E
         answers.put((call(_keyring()), None))
     except NoKeyring as error:
         answers.put((None, error))
-    except BaseException as error:  # a keyring is somebody else's program; its texts may hold the secret
+    except BaseException as error:  # a keyring is another program; its texts may hold the secret
         answers.put((None, KeyringFailed(type(error).__name__)))
 
 

@@ -121,7 +121,7 @@ def revoke(
     """Refuse the package of a published version for ever. Only administrators may, and nothing undoes it.
 
     \b
-    skill-registry revoke acme/pdf-forms@1.2.0 --reason "it sends files to a stranger"
+    skill-registry revoke acme/pdf-forms@1.2.0 --reason "it sends files to an unknown host"
     """
     _change(*_of_version(version, "revoke"), flags, server, _note(reason, replacement), "admin", as_json=as_json)
 

@@ -50,7 +50,7 @@ def _sign_in(settings: "Settings") -> Iterator[str]:
     if not oidc.client_id:
         yield "auth.oidc.issuer needs the id of this service there: set auth.oidc.client_id"
     if not oidc.groups:
-        yield "auth.oidc.issuer admits nobody: set auth.oidc.groups, such as *=user"
+        yield "auth.oidc.issuer admits no user: set auth.oidc.groups, such as *=user"
     if not is_private_url(oidc.issuer):
         yield "auth.oidc.issuer must be an https:// URL, except on this machine"
 

@@ -123,7 +123,7 @@ class Service:
         return bearer(token)
 
     def offers(self, answer: Answer, what: str) -> Answer:
-        """Return an answer of a service that has what was asked for.
+        """Return an answer of a service that has what was requested.
 
         Raises NotApplicable where the route is missing, and where this address has failed too often a moment ago.
         """

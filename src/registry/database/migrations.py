@@ -330,7 +330,7 @@ _ADD_DEPENDENCIES: Statements = (
     "create index dependencies_by_need on dependencies (needs)",
 )
 
-# Workflows that publish without a secret, the identity tokens they have used, and the scopes that nobody else publishes
+# Workflows that publish without a secret, the identity tokens they have used, and the scopes that only they publish
 # to. `claims` and `skills` are JSON; the run of a workflow is JSON in its job.
 _ADD_TRUSTED_PUBLISHERS: Statements = (
     """create table trusted_publishers (

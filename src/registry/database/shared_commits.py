@@ -1,7 +1,7 @@
 """Shared commits: writers that wait for one another put their changes into one transaction of the database.
 
 A commit waits for the disk, and a small write is mostly that wait. While one writer runs, others come. A writer that
-finds some leaves its transaction open for the next, and the last of them commits for all. Nobody waits for others to
+finds some leaves its transaction open for the next, and the last of them commits for all. No writer waits for others to
 come, so a single writer takes as long as before.
 """
 

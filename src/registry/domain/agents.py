@@ -32,7 +32,7 @@ class Agent(NamedTuple):
         title: Its name for people.
         project: The folder of its skills, from the folder of the project.
         user: The folder of its skills for all projects, from the home folder, or from the place in `variable`.
-        signs: The files and folders below the home folder that it makes, which say that somebody uses it.
+        signs: The files and folders below the home folder that it makes, which say that the user has it.
         others: Other names that people know it by.
         variable: The variable and the part of `user` that it replaces, such as `CLAUDE_CONFIG_DIR` for `.claude`.
     """
@@ -54,7 +54,7 @@ class Agent(NamedTuple):
         return home / self.user
 
     def is_used(self, home: Path, project: Path) -> bool:
-        """Return whether somebody uses it: on this machine, or in a project by a folder of its own."""
+        """Return whether the user has it: on this machine, or in a project by a folder of its own."""
         own = Path(self.project).parts[0]
         is_in_project = self.project != SHARED and (project / own).is_dir() and own != ".github"
         return is_in_project or any((home / sign).exists() for sign in self.signs)

@@ -38,7 +38,7 @@ def is_loopback_address(address: str) -> bool:
 
 
 def is_private_url(url: str) -> bool:
-    """Return whether a URL is of https, or of http on this machine: nobody on the way reads what is sent there."""
+    """Return whether a URL is of https, or of http on this machine: nothing on the way reads what is sent there."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -6,7 +6,7 @@ SKILL_FILE = "SKILL.md"
 
 _TO_REPLACE = "(Say here what and when.)"
 
-DESCRIPTION = f"Does one task from start to end. Use it when somebody asks for this task. {_TO_REPLACE}"
+DESCRIPTION = f"Does one task from start to end. Use it when the user asks for this task. {_TO_REPLACE}"
 
 _BODY = """
 # {title}

@@ -20,7 +20,7 @@ from registry.errors import MAX_DETAILS, ROOT, FieldError, validation_error
 _T = TypeVar("_T")
 
 MAX_NAME = 100
-"""Characters of one part of a field's name; a key that somebody sent may be as long as the whole body."""
+"""Characters of one part of a field's name; a key that a caller sent may be as long as the whole body."""
 
 _LINE_BREAK = re.compile(r"[\t\n\r]")
 _PLACE = " - at `$"

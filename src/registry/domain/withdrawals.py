@@ -58,7 +58,7 @@ class Withdrawn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     Args:
         state: `yanked` and `revoked` are of one version, `deprecated` is of all.
         at: When that was recorded, `YYYY-MM-DDTHH:MM:SS.sssZ`.
-        reason: One line of whoever withdrew it.
+        reason: One line of the user who withdrew it.
         replacement: What to use instead, `scope/name` or `scope/name@range`.
     """
 
@@ -82,7 +82,7 @@ def says_more(note: WithdrawalNote, known: Withdrawn | None) -> bool:
 
 
 def printable_reason(text: str) -> str:
-    """Return a text of somebody else as one line of at most 500 characters that can be seen."""
+    """Return a text of another user as one line of at most 500 characters that can be seen."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line[:_REASON_CHARACTERS]
 

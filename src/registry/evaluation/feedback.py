@@ -15,7 +15,7 @@ def chosen_skills(database: Database) -> Dataset:
     """Return the skills of a catalog, and the queries that are examples of them, with the skills that callers chose.
 
     The skills come without examples, because the queries are those examples: the figures are those of the search before
-    it learned. Raises DatasetError if nobody has chosen a skill.
+    it learned. Raises DatasetError if no user has chosen a skill.
     """
     queries: dict[str, LabelledQuery] = {}
     gains: dict[str, dict[str, float]] = {}

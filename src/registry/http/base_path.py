@@ -70,7 +70,7 @@ def _prefix_of(path: str) -> str:
 
 
 def _take_forwarded_host(scope: Any) -> None:
-    """Make the host that the proxy was asked for the host of the request. The proxy itself adds the last value."""
+    """Take the host that the client requested from the proxy. The proxy itself adds the last value."""
     hosts = _values(scope, b"x-forwarded-host")
     if hosts and _HOST.fullmatch(hosts[-1]):
         others = [(name, value) for name, value in scope["headers"] if name != b"host"]

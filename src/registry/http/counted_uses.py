@@ -1,4 +1,4 @@
-"""Tells the counts of uses what a request has used. What is asked for with HEAD is not used."""
+"""Tells the counts of uses what a request has used. A request with HEAD uses nothing."""
 
 from typing import Any
 

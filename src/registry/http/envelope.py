@@ -103,7 +103,7 @@ def answer_exception(request: Request[Any, Any, Any], exception: Exception) -> R
 
 
 def error_of(request: Request[Any, Any, Any], exception: Exception) -> RegistryError:
-    """Return the error that `exception` stands for. A fault of ours is logged."""
+    """Return the error that `exception` stands for. An internal error is logged."""
     error = as_registry_error(exception, request.method)
     if error is None:
         request_id = request_id_of(request.scope)

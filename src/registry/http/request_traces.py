@@ -20,7 +20,7 @@ _ENDED = frozenset({"lifespan.shutdown.complete", "lifespan.shutdown.failed"})
 
 
 def traced(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Return an application whose requests are traced, or the application itself where nobody gets the traces."""
+    """Return an application whose requests are traced, or the application itself where no endpoint gets the traces."""
     if settings.telemetry.endpoint is None:
         return app
     # Imported only if needed: the packages of OpenTelemetry are an extra, and take a tenth of a second.

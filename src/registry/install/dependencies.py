@@ -54,7 +54,7 @@ class Companion(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The skill that is asked for, perhaps in another version, and what comes along, needed skills first."""
+    """The requested skill, perhaps in another version, and what comes along, needed skills first."""
 
     location: PackageLocation
     companions: Sequence[Companion]
@@ -171,7 +171,7 @@ class _Shelf:
 
     Args:
         parts: The parts of the service.
-        root: The release of the skill that is asked for, the highest that its requirement admits.
+        root: The release of the requested skill, the highest that its requirement admits.
         requirement: The requirement.
         installed: What is installed of the registry.
         locked: What the lock has of it.
@@ -239,7 +239,7 @@ class _Shelf:
         return self._releases[skill_id]
 
     def is_allowed(self, choice: Choice) -> bool:
-        """Return whether a version is old enough. One that is installed or asked for exactly always is."""
+        """Return whether a version is old enough. One that is installed or requested exactly always is."""
         if self._is_kept(choice) or (choice.skill_id == self._root.release.skill_id and self._is_exact):
             return True
         release = self._all(choice.skill_id)[choice.version]

@@ -29,7 +29,7 @@ from registry.skill_folder.ids import slug
 
 
 class ChangedMeanwhile(Exception):
-    """Somebody has changed a skill, or its folder, that was to be replaced."""
+    """Another process or the user has changed a skill, or its folder, that was to be replaced."""
 
 
 class Former(NamedTuple):

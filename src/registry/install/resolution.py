@@ -63,7 +63,7 @@ class Resolution(NamedTuple):
 
 
 def resolve(roots: Sequence[Requirement], shelf: Shelf, tell: Callable[[], None] = lambda: None) -> Resolution:
-    """Return the versions of the first root, the skill that is asked for, and of all that it needs.
+    """Return the versions of the first root, the requested skill, and of all that it needs.
 
     The other roots bound the versions of skills that it needs.
 

@@ -21,7 +21,7 @@ from registry.domain.version_requirement import VersionRequirement
 from registry.packages.update_diff import FileChanges
 
 NOT_INSTALLED = "it was not installed by the registry"
-"""The reason why a skill that somebody has put into the skills directory is never upgraded."""
+"""The reason why a skill that a user has put into the skills directory is never upgraded."""
 
 Outcome = Literal["updated", "would_update", "up_to_date", "immutable", "error"]
 
@@ -81,7 +81,7 @@ class SkillRequest(NewSkill, kw_only=True):
 
     @staticmethod
     def rules_for(value: Any) -> type[msgspec.Struct]:
-        """Return the type whose rules a body must keep: what is there says what is asked for."""
+        """Return the type whose rules a body must keep: its fields say what is requested."""
         sent = value.keys() if isinstance(value, dict) else set()
         if "origin" in sent:
             return _FromOrigin

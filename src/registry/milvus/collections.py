@@ -1,4 +1,4 @@
-"""The names of the collections of a catalog, and the removal of those that nobody uses."""
+"""The names of the collections of a catalog, and the removal of unused ones."""
 
 import hashlib
 import re
@@ -35,7 +35,7 @@ def _digest(text: str) -> str:
 
 
 class _Unused(NamedTuple):
-    """A collection that nobody uses, and the alias to remove with it, if it has one."""
+    """An unused collection, and the alias to remove with it, if it has one."""
 
     name: str
     alias: str | None

@@ -1,4 +1,4 @@
-"""One mirror: what a registry has published, fetched when it is first asked for, checked, kept, and handed on.
+"""One mirror: what a registry has published, fetched when it is first requested, checked, kept, and handed on.
 
 The log of the registry decides. A package must have the digest of its entry in the log, an index file must list what
 the log has, and the log must be the one that the registry has signed and extend what was seen of it before. While the
@@ -88,7 +88,7 @@ class Mirror:
             self._contact(lambda: registry)
 
     def log(self, *, at_once: bool = False) -> KeptLog:
-        """Return the log, which the registry was asked for within the last second, or now, if it answers."""
+        """Return the log, which was requested from the registry within the last second, or now, if it answers."""
         is_due = time.monotonic() >= self._next_contact or (at_once and self._problem is None)
         if is_due and self._asking.acquire(blocking=at_once or self._kept is None):  # others have the kept log
             try:
@@ -108,7 +108,7 @@ class Mirror:
         return self.keeping.problem
 
     def key(self) -> str:
-        """Return the key of the log. Anybody may ask for it, so a failure does not name the registry."""
+        """Return the key of the log. Any caller may ask for it, so a failure does not name the registry."""
         try:
             seen = self.log().seen
         except RegistryError:

@@ -86,7 +86,7 @@ class GitError(OutboundError):
 
 
 class GitLimitReached(GitError):
-    """A repository takes more time, space or memory than it may, or somebody has cancelled the operation."""
+    """A repository takes more time, space or memory than it may, or a caller has cancelled the operation."""
 
 
 class GitRedirected(GitError):

@@ -1,4 +1,4 @@
-"""Ends outgoing requests and git from another thread, because somebody cancels what they are for."""
+"""Ends outgoing requests and git from another thread, because a caller cancels what they are for."""
 
 import contextlib
 import socket

@@ -1,6 +1,6 @@
 """Asks git which files of a folder it ignores, without executing anything that the repository configures.
 
-The repository may come from anybody. Its configuration is read, since `core.ignoreCase` is part of the answer, but
+The repository is untrusted. Its configuration is read, since `core.ignoreCase` is part of the answer, but
 what could start a program or reach the network is switched off on the command line. The user's own configuration and
 list of ignored files count as for any git command.
 """

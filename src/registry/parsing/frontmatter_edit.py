@@ -19,7 +19,7 @@ def patch(text: str, changes: Mapping[str, Value | None]) -> str:
 
     A key is a field's name, or `metadata.` and a name within `metadata`. New fields come last; a file without
     front matter gets some. Comments, order, quoting, line ends and the body stay as they are.
-    Raises FrontMatterError when the result would not read back as asked for: broken front matter may do that.
+    Raises FrontMatterError when the result would not read back as requested: broken front matter may do that.
     """
     result = text
     for key, value in changes.items():

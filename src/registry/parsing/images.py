@@ -1,4 +1,4 @@
-"""Recognises pictures by their first bytes, because names are a stranger's to choose."""
+"""Recognises pictures by their first bytes, because an untrusted author chooses the names."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -1,4 +1,4 @@
-"""Reads JSON that other programs wrote: answers of servers, and files that somebody may have changed."""
+"""Reads JSON that other programs wrote: answers of servers, and files that users may have changed."""
 
 from typing import Any, TypeVar, overload
 
@@ -8,7 +8,7 @@ _T = TypeVar("_T")
 
 
 class JsonUnreadable(ValueError):
-    """A text is not JSON of the type that is asked for; the message says why."""
+    """A text is not JSON of the requested type; the message says why."""
 
 
 @overload

@@ -1,6 +1,6 @@
 """Reads YAML as plain text: strings, lists and mappings with their positions; and writes it.
 
-Front matter is written by strangers, so this reads a harmless part of YAML: one document, no tags, anchors or
+Front matter comes from untrusted authors, so this reads a harmless part of YAML: one document, no tags, anchors or
 aliases, a bounded depth, and every scalar stays the text that was written (`1.10` is "1.10", `no` is "no").
 """
 

@@ -65,7 +65,7 @@ class Places(NamedTuple):
         return f"~/{path.relative_to(self.home)}" if path.is_relative_to(self.home) else str(path)
 
     def problem(self, folder: AgentFolder) -> str | None:
-        """Return why nothing may be written into a folder: in a project that somebody else made, it may be a link."""
+        """Return why nothing may be written into a folder: in a project of another author, it may be a link."""
         if self.project is None or Path(os.path.realpath(folder.path)).is_relative_to(os.path.realpath(self.project)):
             return None
         return f"{folder.shown} is a link out of the project: replace it with a folder"

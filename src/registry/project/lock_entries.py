@@ -83,7 +83,7 @@ def _portable(entry: LockedSkill, project: Path) -> LockedSkill:
 def _with_earlier_proof(entry: LockedSkill, earlier: LockedSkill) -> LockedSkill:
     """Return the entry with the proof that the lock has, if that holds for it: a proof stays valid for ever.
 
-    So whoever installs what is locked does not change the lock.
+    So an installation of what is locked does not change the lock.
     """
     is_proven = earlier.log is not None and entry.log is not None and earlier.log.key == entry.log.key
     same = is_proven and (earlier.package, earlier.logged) == (entry.package, entry.logged)

@@ -1,7 +1,7 @@
 """Refuses a clone that neither the service nor a plain `git clone` has made.
 
 git runs programs that the configuration of a clone names: `core.sshCommand`, filters, hooks, credential helpers,
-`core.fsmonitor`, and more with each release. A folder that somebody has unpacked may hold such a clone, and a
+`core.fsmonitor`, and more with each release. A folder that a user has unpacked may hold such a clone, and a
 `registry.toml` that names it. So the check knows the settings that run nothing, and refuses all others.
 """
 

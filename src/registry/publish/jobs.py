@@ -20,7 +20,7 @@ JobState = Literal["pending", "validating", "held", "accepted", "rejected"]
 _LIVE = "state in ('pending', 'validating', 'held')"
 # A held job has work to do once it is approved; a rejection ends it at once.
 _DUE = f"{_LIVE} and (state <> 'held' or decision is not null)"
-# A version is published once and for ever. After that, nobody can retry a job for it.
+# A version is published once and for ever. After that, a job for it cannot be retried.
 _SET_ASIDE = (
     "(set_aside = 1 and not exists (select 1 from published p"
     " where p.skill_id = publish_jobs.skill_id and p.version = publish_jobs.version))"
@@ -270,7 +270,7 @@ class Jobs:
         return [_job(row) for row in rows]
 
     def discard(self, job_id: str, error: JobFinding) -> Job:
-        """Give up a job that is set aside, and return it. Nobody needs its package any more. Raises NOT_FOUND."""
+        """Give up a job that is set aside, and return it. Its package is no longer needed. Raises NOT_FOUND."""
         with self.database.write() as transaction:
             sql = "update publish_jobs set set_aside = 0, errors = ? where id = ? and set_aside = 1"
             errors = msgspec.json.encode([error]).decode()

@@ -46,7 +46,7 @@ class Leftovers:
 
 
 def unfinished(folder: Path, idle_seconds: float) -> list[Path]:
-    """Return the uploads and unpacked packages in a folder that nobody has changed for so long."""
+    """Return the uploads and unpacked packages in a folder that have not changed for so long."""
     left = [*folder.glob(f"{TEMPORARY_PREFIX}*"), *folder.glob(f"{UNPACKED_PREFIX}*")]
     return sorted(path for path in left if _is_idle(path, idle_seconds))
 
@@ -61,7 +61,7 @@ def _is_idle(path: Path, seconds: float) -> bool:
 def remove_unfinished(folder: Path, idle_seconds: float) -> None:
     """Remove uploads and unpacked packages that a crash has left.
 
-    Nobody has changed them for so long: ABANDONED_SECONDS, or any time before the first upload.
+    They have not changed for so long: ABANDONED_SECONDS, or any time before the first upload.
     """
     for left in unfinished(folder, idle_seconds):
         if left.is_dir():

@@ -1,4 +1,4 @@
-"""Reads published packages from the store, where they are. Nobody gets a whole package with a wrong digest."""
+"""Reads published packages from the store, where they are. No caller gets a whole package with a wrong digest."""
 
 import io
 import logging
@@ -46,7 +46,7 @@ class StoredPackages:
         return cls(configured_store(settings), settings.data_dir / FOLDER)
 
     def stream(self, version: PublishedVersion) -> BinaryIO:
-        """Return the zip of a version, to be read once. Nobody gets all of its bytes unless their digest is right.
+        """Return the zip of a version, to be read once. No caller gets all bytes unless their digest is right.
 
         A file of a folder, and a package of at most 1 MiB, is verified before this returns. A larger package of a
         bucket is verified while it is read: the read that would return its last bytes raises SERVICE_UNAVAILABLE

@@ -28,7 +28,7 @@ class ChangeSignal:
             self._loop.call_soon_threadsafe(self._wake)
 
     def close(self) -> None:
-        """Wake all that wait, and let nobody wait any more. Call it in the event loop."""
+        """Wake all that wait, and let no caller wait any more. Call it in the event loop."""
         self._is_closed = True
         self._wake()
 

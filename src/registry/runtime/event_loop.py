@@ -9,7 +9,7 @@ import threading
 
 
 class CallOnEventLoop(RuntimeError):
-    """A call that may wait was made on the event loop. This is a fault of the program."""
+    """A call that may wait was made on the event loop. This is an internal error."""
 
 
 class _FileAllowed(threading.local):

@@ -1,4 +1,4 @@
-"""Use cases of learning from use: which skill somebody chose for a search, and what is stored of it."""
+"""Use cases of learning from use: which skill a user chose for a search, and what is stored of it."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -180,7 +180,7 @@ class Grouped(msgspec.Struct, kw_only=True):
 class FoundSkill(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One hit: its score, why it matched, and the card of the skill.
 
-    `snippet` is the passage with the words of the query, if the search asked for it and there is one. `grouped` are
+    `snippet` is the passage with the words of the query, if the search requested it and there is one. `grouped` are
     the near-copies of the skill that have no place of their own, if there are any.
     """
 
@@ -293,7 +293,7 @@ class EmbeddingStatus(msgspec.Struct, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, kw_only=True, frozen=True):
-    """How many of the listed skills have no name of agentskills.io. `unchecked` are still to be looked at."""
+    """How many of the listed skills have no name of agentskills.io. `unchecked` are still to be checked."""
 
     count: int
     reasons: dict[LeftOutReason, int]
@@ -316,9 +316,9 @@ class StatusData(msgspec.Struct, kw_only=True):
 
     `public_url` is the setting of that name: where others reach the service.
 
-    `issuer` says who gets a token without a credential: anybody, nobody, or callers on loopback. `anonymous_read` says
-    whether reading works without one, and `sign_in` whether people sign in at an issuer of OpenID Connect, from
-    `/auth/sign-in`. They are null in the local profile. `notices` maps settings to what an
+    `issuer` says who gets a token without a credential: any caller, no caller, or callers on loopback.
+    `anonymous_read` says whether reading works without one, and `sign_in` whether people sign in at an issuer of
+    OpenID Connect, from `/auth/sign-in`. They are null in the local profile. `notices` maps settings to what an
     administrator should do, and installed skills to how their registry has withdrawn them; in a registry, only
     administrators see it.
 

@@ -1,4 +1,4 @@
-"""Search ids: signed texts that say what was asked and which skills were shown, so that no search is stored."""
+"""Search ids: signed texts that name the query and the skills that were shown, so that no search is stored."""
 
 import base64
 import binascii

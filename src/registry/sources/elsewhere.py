@@ -94,7 +94,7 @@ class PluginsElsewhere:
                 read = self._read(current[key], before or ReadPlugin())
             except (OutboundError, RegistryError, ValueError, OSError) as error:
                 read = msgspec.structs.replace(before or ReadPlugin(), problem=str(error)[:200])
-            except Exception:  # a plugin of somebody else must not end the reading of the others
+            except Exception:  # a plugin of another author must not end the reading of the others
                 _log.exception("the plugin %s cannot be read", current[key].plugin.name[:100])
                 read = msgspec.structs.replace(before or ReadPlugin(), problem="an unexpected error; see the log")
             if read != before:

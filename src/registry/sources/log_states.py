@@ -1,6 +1,6 @@
 """What the log of another registry says of its versions and skills: which ones are withdrawn, and why.
 
-The index of a registry is not signed. Somebody between it and a client could say that a revoked version is active, but
+The index of a registry is not signed. An attacker between it and a client could call a revoked version active, but
 cannot change the log. A client reads the entries of a log once, and later the new ones. Their hashes must give the root
 that the registry has signed, so no entry can be left out. The database keeps which versions are withdrawn, and the
 hashes of the perfect subtrees of what was read (RFC 9162, section 2.1).

@@ -53,7 +53,7 @@ class Manifests:
 
     @property
     def are_there(self) -> bool:
-        """Whether any folder that was looked at has a manifest."""
+        """Whether any folder that was checked has a manifest."""
         return any(manifest is not None for manifest in self._known.values())
 
     def home_of(self, skill: Path, root: Path) -> Path | None:

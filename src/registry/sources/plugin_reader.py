@@ -16,7 +16,7 @@ from registry.sources.tree import RECIPE, OriginOf, read_plugin
 
 
 class PluginReader:
-    """Reads plugins without credentials: their repositories are named by the document of somebody else."""
+    """Reads plugins without credentials: their repositories are named by the document of another author."""
 
     def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads

@@ -99,7 +99,7 @@ class RemoteRegistry:
     Args:
         outbound: The HTTP client.
         url: The address of the registry, without credentials, query and fragment.
-        api_key: An API key or a token; None for a registry that anybody may read.
+        api_key: An API key or a token; None for a registry that any caller may read.
         download_bytes: The maximum size of a package.
         seconds: The time limit of each request, besides the time that it waits for changes.
         interruption: Ends requests from another thread, except downloads.

@@ -3,8 +3,8 @@
 The text has three lines: the log's name, its size and its root in base64. The signature line has an em dash, the
 signer's name, and in base64 the key's four-byte hash and the signature (C2SP signed-note and tlog-checkpoint, v1.0.0).
 
-A checkpoint that was asked for has one more line of the log's own key: a cosignature, which signs the time too (C2SP
-tlog-cosignature). Without it nobody could tell a log in which nothing happens from an old copy of it.
+A requested checkpoint has one more line of the log's own key: a cosignature, which signs the time too (C2SP
+tlog-cosignature). Without it no client could tell a log in which nothing happens from an old copy of it.
 """
 
 import base64

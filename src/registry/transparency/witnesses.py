@@ -142,7 +142,7 @@ class WitnessWorker:
     def _ask(self, witness: Witness) -> None:
         """Get the cosignature of the current checkpoint, unless it is there.
 
-        The first time, it is asked for anyway: an older database has an older cosignature too.
+        The first time, it is requested anyway: an older database has an older cosignature too.
         """
         size, last = self._transparency_log.size(), self._cosignatures.of(witness)
         checkpoint = LogCheckpoint(self._settings.transparency.name, size, self._transparency_log.root(size))

@@ -32,7 +32,7 @@ class Dictionary:
     def meant(self, word: str) -> tuple[str, ...]:
         """Return the word that an unknown word in lower case may mean, the two that it joins, or nothing.
 
-        It may also be the beginning of a word that somebody has not typed to its end.
+        It may also be the beginning of a word that the user has not typed to its end.
         """
         edited = {other: count for other in one_edit_away(word) if (count := self.frequency(other))}
         if len(word) < _OTHER_FIRST_LETTER_FROM:

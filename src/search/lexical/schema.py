@@ -74,7 +74,7 @@ def indexed_fields(document: Document) -> dict[str, Collection[str]]:
 def _dictionary_words(document: Document) -> list[str]:
     """Return the words that a misspelled word may mean, as they are written: those of all texts but the body.
 
-    Bodies are left out: they are full of words that nobody means, such as names of variables, and of misspellings.
+    Bodies are left out: they are full of words that no user means, such as names of variables, and of misspellings.
     """
     text = " ".join(part.text for part in text_parts(document) if part.field != "body")
     return sorted(filter(_DICTIONARY_WORD.fullmatch, set(_SURFACE_ANALYZER.analyze(text))))

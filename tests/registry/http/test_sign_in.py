@@ -240,7 +240,7 @@ def test_a_found_file_names_no_issuer_for_a_secret_from_elsewhere(
     ("changes", "said"),
     [
         ({"auth.oidc.client_id": ""}, "set auth.oidc.client_id"),
-        ({"auth.oidc.groups": ""}, "admits nobody"),
+        ({"auth.oidc.groups": ""}, "admits no user"),
         ({"auth.oidc.issuer": "http://id.example.org"}, "must be an https:// URL"),
         ({"auth.oidc.groups": "acme-team=manager"}, "GROUP=ROLE@SCOPE"),
         ({"auth.oidc.issuer": "id.example.org"}, "expected an https:// URL"),

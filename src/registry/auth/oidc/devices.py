@@ -64,7 +64,7 @@ class Devices:
     def begin(self, caller: Caller) -> DeviceCode:
         """Return a code for a person.
 
-        Raises NOT_FOUND where nobody signs in at an issuer, or it has no device flow, RATE_LIMITED,
+        Raises NOT_FOUND where sign-in at an issuer is off, or it has no device flow, RATE_LIMITED,
         SERVICE_UNAVAILABLE while it does not answer.
         """
         self._count(caller)

@@ -1,7 +1,7 @@
 """Other issuers of tokens: OpenID Connect discovery, keys that rotate, and signatures.
 
 They are asked within the rules for outgoing requests. A token that is not as it must be raises AssertionInvalid. An
-issuer that does not answer raises IssuerDown, so that nobody takes an outage for a wrong token.
+issuer that does not answer raises IssuerDown, so that no caller takes an outage for a wrong token.
 """
 
 import threading

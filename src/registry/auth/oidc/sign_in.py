@@ -142,7 +142,7 @@ class SignIn:
     def begin(self, redirect_uri: str, back: str) -> Sent:
         """Return where a person signs in. Afterwards, the issuer sends the browser to `redirect_uri`.
 
-        `back` is the path of the page to return to. Raises NOT_FOUND where nobody signs in at an issuer,
+        `back` is the path of the page to return to. Raises NOT_FOUND where sign-in at an issuer is off,
         VALIDATION_ERROR, SERVICE_UNAVAILABLE while the issuer does not answer.
         """
         if not back.startswith("/") or back.startswith(("//", "/\\")) or not back.isprintable():
@@ -179,20 +179,20 @@ class SignIn:
         return self._settings.issuer or ""
 
     def _refuse_if_off(self) -> None:
-        """Raise NOT_FOUND where nobody signs in at an issuer."""
+        """Raise NOT_FOUND where sign-in at an issuer is off."""
         if not self.is_on:
-            raise RegistryError("NOT_FOUND", "Nobody signs in at an issuer here: auth.oidc.issuer is not set")
+            raise RegistryError("NOT_FOUND", "Sign-in at an issuer is off: auth.oidc.issuer is not set")
 
     @property
     def scope(self) -> str:
-        """What the issuer is asked for."""
+        """The scopes to request from the issuer."""
         return " ".join(("openid", *self._settings.scopes))
 
     def finish(self, cookie: str, answer: Mapping[str, str], caller: Caller) -> Sent:
         """Return the page to go to, and a cookie with the token of a person, or with why there is none.
 
         `answer` are the parameters with which the issuer sends the browser back. Raises UNAUTHORIZED for an answer to
-        no sign-in of this browser, NOT_FOUND where nobody signs in so, SERVICE_UNAVAILABLE, RATE_LIMITED.
+        no sign-in of this browser, NOT_FOUND where this sign-in is off, SERVICE_UNAVAILABLE, RATE_LIMITED.
         """
         self._refuse_if_off()
         self._access.limiter.refuse_after_failures(caller.address, "Too many failed sign-ins from this address")
@@ -286,7 +286,7 @@ class SignIn:
     def take(self, cookie: str) -> SignedIn:
         """Return the token of a sign-in that has just ended.
 
-        Raises UNAUTHORIZED, also for one that was refused, and NOT_FOUND where nobody signs in so.
+        Raises UNAUTHORIZED, also for one that was refused, and NOT_FOUND where this sign-in is off.
         """
         self._refuse_if_off()
         try:

@@ -71,7 +71,7 @@ def login(
             if not client.is_encrypted and not is_loopback_host(client.host):
                 console.warn("without https, others can read what is sent")
         with RegistryClient(server, limits=limits) as client:
-            client.reach()  # before a name and a password are asked for
+            client.reach()  # before the command asks for a name and a password
         token: Data | None
         if identity:
             token = _exchanged(server, limits, scope)
@@ -115,7 +115,7 @@ def _of_person(server: str, limits: Limits) -> Data:
                 token: Data = answer["token"]
                 return token
             wait += 5 if answer.get("slow_down") else 0
-    raise CommandFailed("nobody has entered the code in time: begin again")
+    raise CommandFailed("the code was not entered in time: begin again")
 
 
 def _identity_token(audience: str, limits: Limits) -> str:

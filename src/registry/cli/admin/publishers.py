@@ -63,7 +63,7 @@ def add_publisher(scope: str, skills: tuple[str, ...], claims: tuple[str, ...], 
 @publishers.command("list")
 @local_options
 def list_publishers(as_json: bool, **flags: Any) -> None:
-    """List the publishers, and the scopes that nobody else publishes to."""
+    """List the publishers, and the scopes that only they publish to."""
     with local_database(flags) as (_, database):
         registered, _ = _publishers(database).list(_ALL, 0)
         scopes = list(_publishers(database).trusted_scopes())
@@ -87,7 +87,7 @@ def remove_publisher(publisher_id: str, as_json: bool, **flags: Any) -> None:
 @click.option("--off", is_flag=True, help="Let everybody whose role allows it publish to the scope again.")
 @local_options
 def trusted_only(scope: str, off: bool, as_json: bool, **flags: Any) -> None:
-    """Let nobody but trusted publishers publish to SCOPE."""
+    """Let only trusted publishers publish to SCOPE."""
     with local_database(flags) as (_, database):
         name: str = convert(scope, Segment, field="SCOPE")
         _publishers(database).set_trusted_only(name, only=not off)

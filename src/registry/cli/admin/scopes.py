@@ -25,7 +25,7 @@ _ALL = 10_000
 def scopes() -> None:
     """Make scopes private, and say who their members are.
 
-    A private scope is a registry of its own, below /scopes/NAME of the server. Nobody but its members learns of it.
+    A private scope is a registry of its own, below /scopes/NAME of the server. Only its members learn of it.
     """
 
 

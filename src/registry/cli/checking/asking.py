@@ -54,7 +54,7 @@ def warn_of_withdrawals(settings: Settings, named: Sequence[str], known: Collect
     try:
         locked = read_lock(path) if path.exists() else []
     except LockFileError:
-        return  # whoever needs the lock says what is wrong with it
+        return  # the command that needs the lock says what is wrong with it
     if not any(skill.log is not None for skill in locked):
         return
     interruption, reports = Interruption(), list[AuditReport]()

@@ -102,7 +102,7 @@ def installing(body: SkillRequest, default: str | None = None) -> Act:
 
 
 def updating(entry: LockedSkill, *, offline: bool) -> Act:
-    """Return the step that replaces an installed skill, if nobody has changed it, by the state in the lock."""
+    """Return the step that replaces an installed skill, if it is unchanged, by the state in the lock."""
     body = UpgradeBody(
         skill_id=entry.id,
         version=entry.version,

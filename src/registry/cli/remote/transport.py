@@ -1,4 +1,4 @@
-"""The limits of an exchange with a server: the time for an answer, its size, and no compression that was not asked for.
+"""The limits of an exchange with a server: the time for an answer, its size, and only requested compression.
 
 A server is no more trusted than a package. Loopback and private addresses are allowed, because the user names them.
 """
@@ -101,7 +101,7 @@ class LimitedTransport(httpx.BaseTransport):
         if coding in ("identity", "") or not body:
             return
         if coding != "gzip" or "gzip" not in request.headers.get("Accept-Encoding", ""):
-            raise AnswerRefused("it answers with compressed text, although none was asked for")
+            raise AnswerRefused("it answers with compressed text, although the request allows none")
         decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
         size = 0
         try:

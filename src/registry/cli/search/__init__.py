@@ -1,1 +1,1 @@
-"""The results of a search: how they are shown, and what somebody made of them."""
+"""The results of a search: how they are shown, and what the user made of them."""

@@ -1,4 +1,4 @@
-"""The last search on each server, so that the server learns which of its results somebody installed."""
+"""The last search on each server, so that the server learns which of its results the user installed."""
 
 import contextlib
 import time

@@ -35,7 +35,7 @@ class SignInSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     scopes: Annotated[
         tuple[Annotated[str, Meta(pattern=r"\A[\x21\x23-\x5b\x5d-\x7e]{1,100}\Z")], ...],
-        Meta(description="what the issuer is asked for besides openid, so that its tokens have these claims"),
+        Meta(description="the scopes requested from the issuer besides openid, so that its tokens have these claims"),
     ] = ("profile",)
 
 

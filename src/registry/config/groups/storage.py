@@ -43,8 +43,8 @@ class S3Settings(msgspec.Struct, frozen=True, kw_only=True):
     private_bucket: Annotated[
         BucketPart | None,
         Meta(
-            description="bucket of the packages of private scopes, or BUCKET/PREFIX, that nobody else can read; each "
-            "scope has a prefix of its own in it; without it, they are in data_dir"
+            description="bucket of the packages of private scopes, or BUCKET/PREFIX, that only the service can read; "
+            "each scope has a prefix of its own in it; without it, they are in data_dir"
         ),
     ] = field(default=None, name="privateBucket")
     region: Annotated[str, Meta(description="region of the bucket")] = "us-east-1"

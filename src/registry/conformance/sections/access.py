@@ -70,7 +70,7 @@ def _routes() -> Iterator[tuple[_Route, bool]]:
 
 def _without(route: _Route, service: Service) -> None:
     if service.anonymous_read and route.role == "user":
-        raise NotApplicable("this registry lets anybody read")
+        raise NotApplicable("this registry lets every caller read")
     answer = service.ask(route.method, route.path, role=None, json={} if route.method in ("POST", "PUT") else None)
     if route.role == "public":
         answer.has_status(200)
@@ -117,7 +117,7 @@ def _administration(service: Service) -> None:
         service.ask("GET", path, role=None, headers=service.exactly("manager")).error(403, "FORBIDDEN")
 
 
-@ACCESS.row("an unknown route is 404 before anybody is asked who they are", profile="registry", decided=True)
+@ACCESS.row("an unknown route is 404 before the caller is asked for a credential", profile="registry", decided=True)
 def _unknown_first(service: Service) -> None:
     for path in ("/api/nothing", "/api/code/v1/nothing", "/api/v1/nothing", "/v1/nothing"):
         service.ask("GET", path, role=None).error(404, "NOT_FOUND")

@@ -94,7 +94,7 @@ def _refused(service: Service) -> None:
         listed.expect(listed.items() == [], "no token", listed.response.text)
 
 
-@ACCOUNTS.row("a revoked token is 401 at once, and nobody revokes that of another", **_USER)
+@ACCOUNTS.row("a revoked token is 401 at once, and no user revokes that of another", **_USER)
 def _revoked(service: Service) -> None:
     with _user(service) as ann, _user(service) as bob:
         token = _token(service, ann)

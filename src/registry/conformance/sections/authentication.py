@@ -92,7 +92,7 @@ def _missing(service: Service) -> None:
 @AUTHENTICATION.row("no header at all is 401, with WWW-Authenticate: Bearer", profile="registry")
 def _challenge(service: Service) -> None:
     if service.anonymous_read:
-        raise NotApplicable("this registry lets anybody read")
+        raise NotApplicable("this registry lets every caller read")
     answer = service.ask("GET", "/api/code/v1/skills", role=None)
     answer.error(401, "UNAUTHORIZED")
     answer.header("WWW-Authenticate")

@@ -1,4 +1,4 @@
-"""Requests that nobody should send: refused in the envelope, never a server error or a dropped connection."""
+"""Requests that no client should send: refused in the envelope, never a server error or a dropped connection."""
 
 from registry.conformance.answer import expect
 from registry.conformance.rows import Section

@@ -1,4 +1,4 @@
-"""Private scopes: registries of their own for their members, and nothing for anybody else."""
+"""Private scopes: registries of their own for their members, and nothing for other callers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -74,9 +74,9 @@ def _device(service: Service) -> None:
 
 
 def _begin(service: Service) -> Answer:
-    """Return the answer to the beginning of a sign-in. Raises NotApplicable where nobody signs in at an issuer."""
+    """Return the answer to the beginning of a sign-in. Raises NotApplicable where sign-in at an issuer is off."""
     if not dict(service.ask("GET", "/api/status", role=None).data()).get("sign_in"):
-        raise NotApplicable("nobody signs in at an issuer here")
+        raise NotApplicable("sign-in at an issuer is off here")
     answer = service.ask("GET", _BEGIN, role=None)
     if answer.status == 503:
         raise NotApplicable("the issuer cannot be asked now")

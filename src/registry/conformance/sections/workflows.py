@@ -97,6 +97,6 @@ def _trusted_only(service: Service) -> None:
 
 
 def _unsigned(claims: dict[str, Any]) -> str:
-    """Return an identity token that nobody has signed."""
+    """Return an unsigned identity token."""
     parts = ({"alg": "none", "typ": "JWT"}, claims)
     return ".".join([*(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts), ""])

@@ -1,4 +1,4 @@
-"""Completes the OpenAPI document that the framework makes: once a process, when it is first asked for.
+"""Completes the OpenAPI document that the framework makes: once a process, when it is first requested.
 
 `texts.toml` has what no type says: what each property and parameter means, and examples. A test holds that nothing is
 without a description and that no text there is left over.

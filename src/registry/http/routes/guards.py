@@ -145,17 +145,17 @@ async def refuse_other_machines(connection: Connection, handler: BaseRouteHandle
     """
     scope: Any = connection.scope
     if changes(scope["method"], handler):
-        await refuse_stranger(connection)
+        await refuse_unknown_caller(connection)
 
 
 async def check_local_change(connection: Connection, server: ServerSettings) -> None:
     """Refuse a change in the local profile as its guards do, for a handler that may also only read."""
     _refuse_if_read_only(connection.app.state.services)
     if refuse_other_machines in local_guards(server):
-        await refuse_stranger(connection)
+        await refuse_unknown_caller(connection)
 
 
-async def refuse_stranger(connection: Connection) -> None:
+async def refuse_unknown_caller(connection: Connection) -> None:
     """Refuse a request that may come from elsewhere than this machine."""
     reason = await why_elsewhere(connection)
     if reason is not None:

@@ -91,7 +91,7 @@ async def publish(request: Request[Any, Any, Any], services: ReadyServices) -> R
     key = _request_key(request)
     async with _received(request, publishing) as upload:
         job = await ORDINARY_POOL.run(publishing.submit, upload, caller, key)
-    message = f"Version {job.version} of '{job.skill_id}' is being looked at"
+    message = f"Version {job.version} of '{job.skill_id}' is being checked"
     answer = Submitted(job_id=job.id, status=job.state, skill_id=job.skill_id, version=job.version, message=message)
     location = f"{API}/registry/publish/{job.id}/status"
     return Response(Ok(answer), status_code=202, headers={"Location": location})

@@ -33,7 +33,7 @@ Enabled = Annotated[bool | None, QueryParameter(description="Only skills that ar
 
 
 class Cards(msgspec.Struct, kw_only=True):
-    """The envelope of a list of skills. `facets` are there if they were asked for."""
+    """The envelope of a list of skills. `facets` are there if they were requested."""
 
     data: list[Card]
     pagination: Pagination

@@ -19,7 +19,7 @@ _TOLERANCE = 1e-3
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield collections that differ from the catalog, and those that nobody uses."""
+    """Yield collections that differ from the catalog, and unused ones."""
     if parts.settings.search.vectors != "milvus":
         return
     try:

@@ -1,4 +1,4 @@
-"""Checks the packages in the store that no published version has, and collects those that nobody refers to."""
+"""Checks the packages in the store that no published version has, and collects those without any reference."""
 
 import datetime
 import functools
@@ -19,7 +19,7 @@ from registry.publish.index_lines import read_lines
 from registry.transparency.checkpoint import CheckpointInvalid, Verifier, checkpoint_file
 
 COLLECTED_AFTER = datetime.timedelta(hours=24)
-"""How long a package that nobody refers to is kept."""
+"""How long a package without any reference is kept."""
 
 _KEY = re.compile(
     r"skills/([a-z0-9_-]{1,80}/[a-z0-9-]{1,64})-((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2})\.zip", re.A

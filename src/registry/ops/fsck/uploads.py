@@ -12,7 +12,7 @@ from registry.publish.stored_packages import FOLDER
 
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
-    """Yield packages of jobs that need them no more, and uploads that nobody has continued for a day."""
+    """Yield packages of jobs that need them no more, and uploads that have not continued for a day."""
     spool = package_spool(parts.settings, parts.database)
     for job_id in spool.orphans(parts.database, needed_packages(parts.database)):
         problem = "the package of an upload is left over: no job needs it"

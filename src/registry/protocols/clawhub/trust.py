@@ -11,7 +11,7 @@ import msgspec
 from registry.domain.findings import RISKS, Finding, SkillFindings
 
 _NO_SCANNER = "No malware scanner ran."
-_NOT_SCANNED = f"This registry has not looked at the skill. {_NO_SCANNER}"
+_NOT_SCANNED = f"This registry has not checked the skill. {_NO_SCANNER}"
 _SHOWN = 5
 _SEVERITIES: dict[str, Literal["info", "warn", "critical"]] = {"high": "critical", "medium": "warn"}
 
@@ -46,7 +46,7 @@ class Signals(msgspec.Struct):
 
 
 class Security(msgspec.Struct, kw_only=True, rename="camel"):
-    """The outcome of the rules. `pending` says that a skill has not been looked at, `model` by what it was."""
+    """The outcome of the rules. `pending` says that a skill has not been checked, `model` by what it was."""
 
     status: Status
     passed: bool

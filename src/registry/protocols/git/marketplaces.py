@@ -65,7 +65,7 @@ class Marketplace:
 
 
 class Marketplaces:
-    """Builds the repositories and keeps those that were asked for last, with their packs in files without names.
+    """Builds the repositories and keeps those that were requested last, with their packs in files without names.
 
     A change of the catalog costs what has changed: the objects of other skills are copied.
     """
@@ -113,7 +113,7 @@ class Marketplaces:
     def _refreshed(self, scope: str) -> Marketplace:
         revision = self._services.documents.revision()  # read first: a change from now on is taken up by the next
         kept = self._kept.get(scope)
-        if kept is not None and kept.revision == revision:  # built for whoever waited before
+        if kept is not None and kept.revision == revision:  # built for the caller who waited before
             return kept
         listed = self._listed(scope)
         if kept is not None and {one: skill.revision for one, skill in kept.skills.items()} == listed:

@@ -27,7 +27,7 @@ _READ_BYTES = 1 << 16
 
 
 class Pack:
-    """A finished pack, which any number of threads may read. Its file is closed, and gone, when nobody has the pack.
+    """A finished pack, which any number of threads may read. Its file is closed, and gone, when no caller has the pack.
 
     `size` is in bytes.
     """

@@ -93,7 +93,7 @@ def _tool(name: str, description: str, properties: dict[str, Any], *, changes: b
 
 SEARCH_TOOL = _tool(
     SEARCH,
-    "Find skills: tested instructions, scripts and references for kinds of tasks. Call it before a task that somebody "
+    "Find skills: tested instructions, scripts and references for kinds of tasks. Call it before a task that others "
     "may have done before (a file format, a tool, an API, a workflow). Then read the best skill with get_skill.",
     {
         "query": _text("the task, in one sentence"),

@@ -15,7 +15,7 @@ SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 _CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "extensions": {SKILLS_EXTENSION: {}}}
 _INSTRUCTIONS = (
     "This registry has skills: instructions and files for kinds of tasks. Call search_skills before a task that "
-    "somebody may have done before, and read the best skill with get_skill. If none fits, do the task without one."
+    "others may have done before, and read the best skill with get_skill. If none fits, do the task without one."
 )
 
 Method = Callable[[Services, dict[str, Any]], dict[str, Any]]

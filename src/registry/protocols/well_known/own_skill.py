@@ -15,7 +15,7 @@ description: Finds and installs skills of the registry at {url}. Use it before a
 # Skill registry
 
 The registry at <{url}> has skills: folders with instructions and files for a kind of task. Look for one before you
-begin a task that somebody may have done before.
+begin a task that others may have done before.
 
 ## Search
 
