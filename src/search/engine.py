@@ -170,9 +170,9 @@ class Engine:
             self._serve(target)
         return self._serving
 
-    def _remove_other_snapshots(self, kept: Semantic) -> None:
+    def _remove_other_snapshots(self, semantic: Semantic) -> None:
         for path in self._folder.glob("vectors-*"):
-            if not path.name.startswith(f"{_file_name(kept.space)}."):
+            if not path.name.startswith(f"{_file_name(semantic.space)}."):
                 path.unlink(missing_ok=True)
 
     def reindex(

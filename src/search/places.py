@@ -50,14 +50,14 @@ def with_one_place(
     has_place = np.ones(len(keys), np.bool_)
     has_place[left_out] = False
     places = np.flatnonzero(has_place)
-    shown = places.copy()
+    chosen_ranks = places.copy()
     for ranks in families:
         number = ranks[0] - bisect(left_out, ranks[0])
         if number < count:
             alike = _about_as_good(ranking, ranks, mode)
             chosen = best(keys[alike].tolist())
-            shown[number] = next(rank for rank in alike if keys[rank] == chosen)
-    return Places(ranking.shown_at(places, shown), len(left_out))
+            chosen_ranks[number] = next(rank for rank in alike if keys[rank] == chosen)
+    return Places(ranking.shown_at(places, chosen_ranks), len(left_out))
 
 
 def _about_as_good(ranking: Ranking, ranks: Sequence[int], mode: RanMode) -> list[int]:

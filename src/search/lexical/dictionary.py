@@ -56,12 +56,12 @@ class Dictionary:
 
     def _frequent(self, prefix: str) -> dict[str, int]:
         """Return the words with a prefix that are no rare ones. To read all words with it takes up to a millisecond."""
-        known = self._frequent_words.get(prefix)
-        if known is None:
+        counts = self._frequent_words.get(prefix)
+        if counts is None:
             words = self._beginning_with(prefix)
-            known = {word: count for word, count in words.items() if count >= LEAST_FREQUENT}
-            self._frequent_words[prefix] = known
-        return known
+            counts = {word: count for word, count in words.items() if count >= LEAST_FREQUENT}
+            self._frequent_words[prefix] = counts
+        return counts
 
     def frequency(self, word: str) -> int:
         """Return the number of documents with a word."""
