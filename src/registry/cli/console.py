@@ -163,8 +163,8 @@ def _json_escape(char: str) -> str:
 
 def shortened(text: str, length: int) -> str:
     """Return a text on one line, as `printable` shows it, of at most `length` characters."""
-    single = printable(" ".join(text.split()))
-    return single if len(single) <= length else f"{single[: length - 1]}…"
+    short_text = printable(" ".join(text.split()))
+    return short_text if len(short_text) <= length else f"{short_text[: length - 1]}…"
 
 
 def ask_secret(name: str) -> str:
