@@ -109,9 +109,9 @@ def _with_more_frequent(reader: LexicalReader, spelling: Spelling) -> Spelling:
     words = {_term(word): word for word in _WORD.findall(text) if not _looks_like_a_name(word, text)}
     for term in words.keys() & set(rare):
         meant = reader.dictionary.more_frequent(words[term].lower(), _FAR_MORE * reader.frequency(term))
-        if meant is not None and (other := _term(meant)) not in terms:
-            terms[other] = terms[term]
-            terms[term] *= reader.ceiling({other: 1.0}) / reader.ceiling({term: 1.0})
+        if meant is not None and (meant_term := _term(meant)) not in terms:
+            terms[meant_term] = terms[term]
+            terms[term] *= reader.ceiling({meant_term: 1.0}) / reader.ceiling({term: 1.0})
             joined.append(meant)
     return spelling._replace(terms=terms, joined=sorted(joined)) if joined else spelling
 
