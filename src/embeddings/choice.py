@@ -72,8 +72,8 @@ def _other_folder(directory: Path, settings: EmbeddingSettings, reason: Checkpoi
     """Return the embedder of a folder that is not converted: its exported model, else sentence-transformers."""
     try:
         exported = onnx_folder.read(directory, settings.dimension)
-    except CheckpointError as other:
-        _LOG.info("using sentence-transformers for %s: %s; %s", directory, reason, other)
+    except CheckpointError as failure:
+        _LOG.info("using sentence-transformers for %s: %s; %s", directory, reason, failure)
         return _sentence_transformers(settings)
     _check_installed(_RUNTIME)
     return LocalEmbedder(exported, settings)

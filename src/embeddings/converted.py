@@ -64,9 +64,9 @@ def load(model: LocalModel, cache_dir: Path) -> bytes:
     Raises EmbeddingError if the checkpoint is not available. If the cache cannot be written, each load converts.
     """
     for folder in (PACKAGED, cache_dir):
-        found = _read_intact(folder / _file_name(model))
-        if found is not None:
-            return found
+        model_bytes = _read_intact(folder / _file_name(model))
+        if model_bytes is not None:
+            return model_bytes
     data = convert(model)
     try:
         _store(cache_dir / _file_name(model), data)

@@ -98,7 +98,7 @@ def read(directory: Path, dimension: int | None) -> OnnxFolder:
         path=path,
         directory=directory,
         dimension=size,
-        max_length=min((one for one in lengths if one), default=_DEFAULT_LENGTH),
+        max_length=min((bound for bound in lengths if bound), default=_DEFAULT_LENGTH),
         pooling=pooling,
         prompts=prompts,
         space=f"local/{name}@{checkpoint.fingerprint(directory)[:16]}/{size}/onnx-1",
@@ -119,7 +119,7 @@ class OnnxEncoder:
             raise EmbeddingError(str(error)) from error
         # By its path: the weights of large models are in files beside it.
         self._session = open_session(str(model.path), threads)
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {node.name for node in self._session.get_inputs()}
         self._output = _output_of(self._session.get_outputs())
         self._pool, self._dimension = _POOLS[model.pooling], model.dimension
         self.query_prompt, self.document_prompt = model.prompts.query, model.prompts.document
@@ -127,13 +127,13 @@ class OnnxEncoder:
     def encode(self, text: str) -> Vector:
         """Return the vector of any string: shape (dimension,), unit length. Raises EmbeddingError for another shape."""
         ids = np.array([self._tokens.ids(text)], dtype=np.int64)
-        given = {
+        tensors = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
             "position_ids": np.arange(ids.shape[1], dtype=np.int64)[None],
         }
-        (result,) = self._session.run([self._output], {name: given[name] for name in self._inputs & given.keys()})
+        (result,) = self._session.run([self._output], {name: tensors[name] for name in self._inputs & tensors.keys()})
         vector = self._pool(result[0]) if result.ndim == 3 else result[0]
         if vector.shape != (self._dimension,):
             raise EmbeddingError(f"the model has {vector.shape[-1]} dimensions: set embedding.dimension to that")
@@ -145,8 +145,8 @@ def _output_of(outputs: list[Any]) -> str:
 
     The output `pooler_output` of BERT has neither: it is a layer for another task.
     """
-    names = [one.name for one in outputs]
+    names = [output.name for output in outputs]
     for name in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
         if name in names:
             return name
-    return str(next((one.name for one in outputs if len(one.shape) == 3), names[0]))
+    return str(next((output.name for output in outputs if len(output.shape) == 3), names[0]))

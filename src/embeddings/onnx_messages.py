@@ -68,28 +68,28 @@ def graph(
 ) -> bytes:
     """Return a GraphProto of NodeProtos in the order of evaluation, TensorProtos and ValueInfoProtos."""
     return message(
-        *((1, one) for one in nodes),
+        *((1, proto) for proto in nodes),
         (2, name),
-        *((5, one) for one in constants),
-        *((11, one) for one in inputs),
-        *((12, one) for one in outputs),
+        *((5, constant) for constant in constants),
+        *((11, proto) for proto in inputs),
+        *((12, proto) for proto in outputs),
     )
 
 
-def _attribute(name: str, given: Attribute) -> bytes:
-    if isinstance(given, float):
-        return message((1, name), (2, given), (20, _ATTRIBUTE_FLOAT))
-    if isinstance(given, int):
-        return message((1, name), (3, given), (20, _ATTRIBUTE_INT))
-    return message((1, name), *((8, one) for one in given), (20, _ATTRIBUTE_INTS))
+def _attribute(name: str, content: Attribute) -> bytes:
+    if isinstance(content, float):
+        return message((1, name), (2, content), (20, _ATTRIBUTE_FLOAT))
+    if isinstance(content, int):
+        return message((1, name), (3, content), (20, _ATTRIBUTE_INT))
+    return message((1, name), *((8, number) for number in content), (20, _ATTRIBUTE_INTS))
 
 
-def _field(number: int, given: Value) -> tuple[bytes, ...]:
-    if isinstance(given, int):
-        return _varint(number << 3 | _VARINT), _varint(given)
-    if isinstance(given, float):
-        return _varint(number << 3 | _FIXED32), struct.pack("<f", given)
-    data = given.encode() if isinstance(given, str) else given
+def _field(number: int, content: Value) -> tuple[bytes, ...]:
+    if isinstance(content, int):
+        return _varint(number << 3 | _VARINT), _varint(content)
+    if isinstance(content, float):
+        return _varint(number << 3 | _FIXED32), struct.pack("<f", content)
+    data = content.encode() if isinstance(content, str) else content
     return _varint(number << 3 | _BYTES), _varint(len(data)), data
 
 

@@ -170,9 +170,9 @@ class Engine:
             self._serve(target)
         return self._serving
 
-    def _remove_other_snapshots(self, kept: Semantic) -> None:
+    def _remove_other_snapshots(self, semantic: Semantic) -> None:
         for path in self._folder.glob("vectors-*"):
-            if not path.name.startswith(f"{_file_name(kept.space)}."):
+            if not path.name.startswith(f"{_file_name(semantic.space)}."):
                 path.unlink(missing_ok=True)
 
     def reindex(
@@ -189,7 +189,7 @@ class Engine:
         if running:
             return running.result()
         try:
-            future.set_result(self._reindex(keys, force, progress or (lambda done, total: None)))
+            future.set_result(self._reindex(keys, force, progress or (lambda count, total: None)))
         except BaseException as error:  # callers that wait for the result must get every error
             future.set_exception(error)
             raise
@@ -287,7 +287,7 @@ class Engine:
             last_error=problem,
         )
 
-    def wait_until_embedded(self, seconds: float, progress: Progress = lambda done, total: None) -> None:
+    def wait_until_embedded(self, seconds: float, progress: Progress = lambda count, total: None) -> None:
         """Return when all documents are embedded, embedding has failed, or `seconds` have passed.
 
         `progress` is called with the documents that have a vector, and all.

@@ -118,9 +118,9 @@ class Matched(NamedTuple):
 
     def best(self, count: int) -> list[int]:
         """Return the keys of the documents whose examples match best."""
-        found = np.flatnonzero(self.evidence)
-        order = np.lexsort((self.state.keys[found], -self.evidence[found]))[:count]
-        keys: list[int] = self.state.keys[found[order]].tolist()
+        slots = np.flatnonzero(self.evidence)
+        order = np.lexsort((self.state.keys[slots], -self.evidence[slots]))[:count]
+        keys: list[int] = self.state.keys[slots[order]].tolist()
         return keys
 
     def gains(self, keys: Keys) -> Gains:
@@ -167,12 +167,12 @@ class ExampleIndex:
         `shares` has each term's share of the highest keyword score that the query could reach.
         """
         state = self._state
-        found = {term: share for term, share in shares.items() if term in state.postings}
-        if not found:
+        term_shares = {term: share for term, share in shares.items() if term in state.postings}
+        if not term_shares:
             return Matched(state, np.zeros(len(state.keys)))
-        postings = [state.postings[term] for term in found]
+        postings = [state.postings[term] for term in term_shares]
         counts = [len(rows) for rows in postings]
-        weights, rows = np.array(list(found.values())), np.concatenate(postings)
+        weights, rows = np.array(list(term_shares.values())), np.concatenate(postings)
         return Matched(state, _words(state, rows, weights, counts) + _votes(state, rows, np.repeat(weights, counts)))
 
 
@@ -192,10 +192,10 @@ def _votes(state: _State, rows: _Rows, shares: Scores) -> Scores:
     """
     size = len(state.row_slots)
     shared, covered = np.bincount(rows, minlength=size), np.bincount(rows, shares, size)
-    found = np.flatnonzero(shared)
-    alike = covered[found] * shared[found] / state.row_lengths[found] * np.minimum(state.row_weights[found], 1.0)
+    hits = np.flatnonzero(shared)
+    alike = covered[hits] * shared[hits] / state.row_lengths[hits] * np.minimum(state.row_weights[hits], 1.0)
     votes = np.zeros(len(state.keys))
-    np.maximum.at(votes, state.row_slots[found], alike)
+    np.maximum.at(votes, state.row_slots[hits], alike)
     return _VOTE_WEIGHT * votes
 
 
@@ -243,12 +243,12 @@ def _with_documents(state: _State, used: Mapping[int, _Used]) -> _State:
     return _State(
         slots={**state.slots, **dict(zip(used, slots, strict=True))},
         postings={**state.postings, **added},
-        row_slots=np.append(state.row_slots, np.repeat(np.array(slots, np.intp), [len(one.weights) for one in each])),
-        row_weights=np.concatenate((state.row_weights, *(one.weights for one in each))),
-        row_lengths=np.concatenate((state.row_lengths, *(one.lengths for one in each))),
+        row_slots=np.append(state.row_slots, np.repeat(np.array(slots, np.intp), [len(use.weights) for use in each])),
+        row_weights=np.concatenate((state.row_weights, *(use.weights for use in each))),
+        row_lengths=np.concatenate((state.row_lengths, *(use.lengths for use in each))),
         keys=np.append(state.keys, np.array(list(used), np.int64)),
-        uses=np.append(state.uses, [one.weights.sum() for one in each]),
-        agreement=np.append(state.agreement, [one.agreement() for one in each]),
+        uses=np.append(state.uses, [use.weights.sum() for use in each]),
+        agreement=np.append(state.agreement, [use.agreement() for use in each]),
     )
 
 

@@ -86,13 +86,13 @@ def _identifiers_in(token: str) -> list[str]:
 
 def first_identifiers(texts: Iterable[str], limit: int = MAX_IDENTIFIERS) -> dict[str, None]:
     """Return the first different identifiers of texts, in order."""
-    found: dict[str, None] = {}
+    first: dict[str, None] = {}
     each = (identifier for text in texts for identifier in identifiers(text))
     for identifier in islice(each, 20 * limit):
-        found[identifier] = None
-        if len(found) == limit:
+        first[identifier] = None
+        if len(first) == limit:
             break
-    return found
+    return first
 
 
 def identifier_weight(identifier: str) -> float:

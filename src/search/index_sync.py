@@ -55,11 +55,11 @@ class IndexSync:
     def set_vector_indexes(self, *indexes: VectorIndex) -> None:
         """Sync these vector indexes from now on, in place of the previous ones."""
         with self._lock:
-            known = {sync.index: sync for sync in self._vector_syncs}
-            for index in known.keys() - set(indexes):
-                known[index].stop()
+            syncs = {sync.index: sync for sync in self._vector_syncs}
+            for index in syncs.keys() - set(indexes):
+                syncs[index].stop()
             self._vector_syncs = tuple(
-                known.get(index) or VectorSync(self._documents, index, self._caught_up) for index in indexes
+                syncs.get(index) or VectorSync(self._documents, index, self._caught_up) for index in indexes
             )
             self._synced_revision = -1
 

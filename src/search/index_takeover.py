@@ -58,12 +58,12 @@ def _revision(indexes: Path, identity: str) -> int:
     return 0
 
 
-def _link(other: Path, work: Path) -> None:
+def _link(folder: Path, work: Path) -> None:
     """Link the files of all indexes to an empty folder, and check them. Raises OSError, IndexDamaged."""
-    for words in lexical_folders(other):
+    for words in lexical_folders(folder):
         integrity.link_tantivy(words, work / words.name)
         read_lexical_state(work / words.name)
-    for path in other.glob("vectors-*"):
+    for path in folder.glob("vectors-*"):
         if path.suffix != ".tmp":
             os.link(path, work / path.name)
     for snapshot in vector_snapshots(work):

@@ -238,14 +238,14 @@ class Indexer:
     def _example_vectors(self, stale: Stale) -> Matrix:
         """Return the vectors of a document's examples. A new use of a skill has one new text; the others are cached."""
         texts = [example.text for example in stale.examples]
-        known = {text: self._cached.get(("query", text)) for text in texts}
-        new = [text for text, vector in known.items() if vector is None]
+        vectors = {text: self._cached.get(("query", text)) for text in texts}
+        new = [text for text, vector in vectors.items() if vector is None]
         if new:
             self._yield_to_foreground()
             for text, vector in zip(new, self._embedder.queries(new), strict=True):
-                known[text] = vector
+                vectors[text] = vector
                 self._cached.put(("query", text), vector)
-        return np.stack([vector for text in texts if (vector := known[text]) is not None])
+        return np.stack([vector for text in texts if (vector := vectors[text]) is not None])
 
     def _embed_halves(self, batch: Sequence[Stale], error: EmbeddingError) -> None:
         """Find the refused text by bisection and embed the others."""

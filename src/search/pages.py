@@ -28,18 +28,18 @@ def page_of(ranking: Ranking, request: SearchRequest, cards: Cards) -> list[Hit]
 def _by_score(ranking: Ranking, start: int, end: int, cards: Cards) -> list[Hit]:
     """Return the hits from rank `start` to `end`. Those with equal scores are ordered by id, also across pages."""
     ties = ranking.with_ties(start, end)
-    known = cards(ties.keys)
+    page_cards = cards(ties.keys)
     ordered = sorted(
-        (score, known[key][0], rank)
+        (score, page_cards[key][0], rank)
         for rank, (key, score) in enumerate(zip(ties.keys, ties.negated_scores, strict=True), ties.first)
-        if key in known
+        if key in page_cards
     )
-    return _hits(ranking, [rank for _, _, rank in ordered[start - ties.first : end - ties.first]], known)
+    return _hits(ranking, [rank for _, _, rank in ordered[start - ties.first : end - ties.first]], page_cards)
 
 
 def _in_order(ranking: Ranking, keys: Sequence[int], cards: Cards) -> list[Hit]:
-    known, ranks = cards(keys), {key: rank for rank, key in enumerate(ranking.all_keys().tolist())}
-    return _hits(ranking, [ranks[key] for key in keys if key in known], known)
+    page_cards, ranks = cards(keys), {key: rank for rank, key in enumerate(ranking.all_keys().tolist())}
+    return _hits(ranking, [ranks[key] for key in keys if key in page_cards], page_cards)
 
 
 def _hits(ranking: Ranking, ranks: Sequence[int], cards: Mapping[int, tuple[str, bytes]]) -> list[Hit]:

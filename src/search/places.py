@@ -50,22 +50,22 @@ def with_one_place(
     has_place = np.ones(len(keys), np.bool_)
     has_place[left_out] = False
     places = np.flatnonzero(has_place)
-    shown = places.copy()
+    chosen_ranks = places.copy()
     for ranks in families:
         number = ranks[0] - bisect(left_out, ranks[0])
         if number < count:
             alike = _about_as_good(ranking, ranks, mode)
             chosen = best(keys[alike].tolist())
-            shown[number] = next(rank for rank in alike if keys[rank] == chosen)
-    return Places(ranking.shown_at(places, shown), len(left_out))
+            chosen_ranks[number] = next(rank for rank in alike if keys[rank] == chosen)
+    return Places(ranking.shown_at(places, chosen_ranks), len(left_out))
 
 
 def _about_as_good(ranking: Ranking, ranks: Sequence[int], mode: RanMode) -> list[int]:
     first, *others = (each.score for each in ranking.at(ranks))
     if mode == "keyword":
-        good = [first < 1.0 and other * _MORE_WORDS >= first for other in others]
+        good = [first < 1.0 and score * _MORE_WORDS >= first for score in others]
     else:
         most = evidence_of(first) - _MORE_EVIDENCE
-        good = [first < 1.0 and evidence_of(other) >= most for other in others]
-    named = [other == 1.0 for other in others]
+        good = [first < 1.0 and evidence_of(score) >= most for score in others]
+    named = [score == 1.0 for score in others]
     return [ranks[0], *(rank for rank, *fits in zip(ranks[1:], good, named, strict=True) if any(fits))]

@@ -33,7 +33,10 @@ def lifted(ranking: Ranking, query: LexicalQuery, cards: Cards) -> Ranking:
         return ranking
     keys = query.reader.keys_with_terms(terms, _MOST_NAMES, query.allowed)
     if len(keys) > max(1, min(_FEW, len(query.reader) // _FEW_OF)):
-        known = cards(np.intersect1d(ranking.all_keys()[weak], np.array(keys, np.int64)).tolist())
-        names = {key: f"{msgspec.json.decode(card, type=_Named).name} {one}" for key, (one, card) in known.items()}
+        weak_cards = cards(np.intersect1d(ranking.all_keys()[weak], np.array(keys, np.int64)).tolist())
+        names = {
+            key: f"{msgspec.json.decode(card, type=_Named).name} {skill_id}"
+            for key, (skill_id, card) in weak_cards.items()
+        }
         keys = [key for key, name in names.items() if terms <= set(document_terms(name))]
     return ranking.raised(keys)

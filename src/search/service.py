@@ -304,11 +304,11 @@ class SearchService:
             return ranking
         parts = [query.about(text) for text in sides.texts]
         matches = [self._lexical_queries.start(part, concurrent=len(part.reader) >= LARGE) for part in parts]
-        found = [
+        halves = [
             fuse(self._signals(part, match, semantic.vectors, vector[None], depth, revision), "hybrid")
             for part, match, vector in zip(parts, matches, sides.vectors, strict=True)
         ]
-        return with_both(ranking, found, sides)
+        return with_both(ranking, halves, sides)
 
     def _places(
         self, ranking: Ranking, request: SearchRequest, query: LexicalQuery, mode: RanMode, revision: int

@@ -100,15 +100,15 @@ def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
     """
     folded = _folded(text)
     find = folded.find
-    found: list[Match] = []
+    matches: list[Match] = []
     looks = _MOST_LOOKS
     unfinished = [(index, first, term) for index, term in enumerate(terms) if (first := find(term.start)) >= 0]
     while unfinished and looks:
-        asked, unfinished = unfinished, []
-        for number, (index, first, term) in enumerate(asked):
-            kept = looks - looks // (len(asked) - number)
+        queue, unfinished = unfinished, []
+        for number, (index, first, term) in enumerate(queue):
+            reserve = looks - looks // (len(queue) - number)
             at, (_, start, _, undivided) = first, term
-            while at >= 0 and looks > kept:
+            while at >= 0 and looks > reserve:
                 looks -= 1
                 if undivided:
                     end = at + len(start)
@@ -117,12 +117,12 @@ def _matches(text: str, terms: Sequence[Wanted]) -> list[Match]:
                 else:
                     end = _word_end(folded, at, term)
                 if end:
-                    found.append((at, end, index))
+                    matches.append((at, end, index))
                 at = find(start, end or at + 1)
             if at >= 0:
                 unfinished.append((index, at, term))
-    found.sort()
-    return found
+    matches.sort()
+    return matches
 
 
 def _word_end(folded: str, start: int, wanted: Wanted) -> int:
@@ -136,10 +136,10 @@ def _word_end(folded: str, start: int, wanted: Wanted) -> int:
     return end if end - start <= _LONGEST_WORD and _term(folded[start:end]) == term else 0
 
 
-def _joined(found: Sequence[Match]) -> list[tuple[int, int]]:
+def _joined(matches: Sequence[Match]) -> list[tuple[int, int]]:
     """Return the places as ranges that neither overlap nor touch."""
     ranges: list[tuple[int, int]] = []
-    for start, end, _ in found:
+    for start, end, _ in matches:
         if ranges and start <= ranges[-1][1]:
             ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
         else:
@@ -147,15 +147,15 @@ def _joined(found: Sequence[Match]) -> list[tuple[int, int]]:
     return ranges
 
 
-def _best_start(found: Sequence[Match]) -> int:
+def _best_start(matches: Sequence[Match]) -> int:
     """Return the start of the match from which on a passage has the most different terms, then the most matches."""
     best, best_at, last, different = (0, 0), 0, 0, 0
     inside = [0] * _MOST_TERMS
-    count = len(found)
-    for first, (start, _, index) in enumerate(found):
+    count = len(matches)
+    for first, (start, _, index) in enumerate(matches):
         reach = start + PASSAGE_CHARACTERS - _CONTEXT
-        while last < count and found[last][1] <= reach:
-            of = found[last][2]
+        while last < count and matches[last][1] <= reach:
+            of = matches[last][2]
             different += not inside[of]
             inside[of] += 1
             last += 1
@@ -182,17 +182,17 @@ def _cut(text: str, around: int) -> tuple[int, int]:
 
 def description_snippet(description: str, terms: Sequence[Wanted]) -> Snippet | None:
     """Return the passage of a description, None if it has no word of the query."""
-    found = _matches(description[:BODY_CHARACTERS], terms)
-    return _snippet("description", description[:BODY_CHARACTERS], found) if found else None
+    matches = _matches(description[:BODY_CHARACTERS], terms)
+    return _snippet("description", description[:BODY_CHARACTERS], matches) if matches else None
 
 
 def body_snippet(body: str, terms: Sequence[Wanted]) -> Snippet | None:
     """Return the best passage of what the index has of a body, without its markup; None if it has no word."""
     text = body[:BODY_CHARACTERS]
-    found = _matches(text, terms)
-    if not found:
+    matches = _matches(text, terms)
+    if not matches:
         return None
-    at = _best_start(found)
+    at = _best_start(matches)
     near = text[max(0, at - 3 * _CONTEXT) : at + 2 * PASSAGE_CHARACTERS]  # markup is removed from this part only
     plain = _plain(near)
     return _snippet("body", plain, _matches(plain, terms))
@@ -204,10 +204,10 @@ def _plain(markdown: str) -> str:
     return " ".join(words).replace("**", "").replace("`", "")
 
 
-def _snippet(field: Literal["description", "body"], text: str, found: Sequence[Match]) -> Snippet:
+def _snippet(field: Literal["description", "body"], text: str, matches: Sequence[Match]) -> Snippet:
     if len(text) <= PASSAGE_CHARACTERS + _CONTEXT:
-        return Snippet(field=field, text=text, ranges=_joined(found))
-    start, end = _cut(text, _best_start(found))
+        return Snippet(field=field, text=text, ranges=_joined(matches))
+    start, end = _cut(text, _best_start(matches))
     before, after = _CUT if start else "", _CUT if end < len(text) else ""
     passage = text[start:end].strip()
     start = text.index(passage, start)
@@ -215,7 +215,7 @@ def _snippet(field: Literal["description", "body"], text: str, found: Sequence[M
     moved = len(before) - start
     ranges = [
         (max(first, start) + moved, min(last, end) + moved)
-        for first, last in _joined(found)
+        for first, last in _joined(matches)
         if first < end and last > start
     ]
     return Snippet(field=field, text=f"{before}{passage}{after}", ranges=ranges)

@@ -123,10 +123,10 @@ def thread_states() -> dict[str, ThreadState]:
         every = list(_ALL)
     states: dict[str, ThreadState] = {}
     for health in sorted(every, key=lambda health: health.name):
-        other = states.get(health.name, ThreadState(0, None, None))
+        former = states.get(health.name, ThreadState(0, None, None))
         states[health.name] = ThreadState(
-            other.failures + health.failures,
-            max(filter(None, (other.last_success, health.last_success)), default=None),
-            other.problem or (health.problem if health.is_active else None),
+            former.failures + health.failures,
+            max(filter(None, (former.last_success, health.last_success)), default=None),
+            former.problem or (health.problem if health.is_active else None),
         )
     return states

@@ -36,16 +36,16 @@ class Counted(NamedTuple):
 
         Only a search by words alone counts what lies deeper, where copies may have no place of their own.
         """
-        known, words = self.ranking.count_at_least(min_score), self.signals.with_words
-        keys = self.ranking.all_keys()[:known][~self.ranking.is_weak[:known]]
+        hits, words = self.ranking.count_at_least(min_score), self.signals.with_words
+        keys = self.ranking.all_keys()[:hits][~self.ranking.is_weak[:hits]]
         if self.mode == "keyword" and words is not None:
-            deeper = max(0, words - known - self.left_out)
+            deeper = max(0, words - hits - self.left_out)
             may_be_left_out = min(deeper, self.copies - self.left_out)
-            return Total(known + deeper - may_be_left_out, is_floor=may_be_left_out > 0, keys=keys.tolist())
-        return Total(len(keys), is_floor=self._may_have_more(known), keys=keys.tolist())
+            return Total(hits + deeper - may_be_left_out, is_floor=may_be_left_out > 0, keys=keys.tolist())
+        return Total(len(keys), is_floor=self._may_have_more(hits), keys=keys.tolist())
 
-    def _may_have_more(self, known: int) -> bool:
-        """Return whether a document that neither index contributed may be a hit that is not weak, of `known` ones.
+    def _may_have_more(self, hits: int) -> bool:
+        """Return whether a document that neither index contributed may be a hit that is not weak, of `hits` ones.
 
         It has at most the words of the last that words contributed, and is at most as near as the last of the vectors.
         If fewer hits than the depth were ranked, the farthest of the nearest is no hit, and so are all others.
@@ -54,7 +54,7 @@ class Counted(NamedTuple):
         with_words = bm25[bm25 > 0]
         has_more_words = len(with_words) >= self.query.limit
         if self.mode == "keyword":
-            return has_more_words and known == len(self.ranking)
+            return has_more_words and hits == len(self.ranking)
         near = np.sort(cosine[~np.isnan(cosine)])[::-1][: self.depth]
         if not has_more_words and len(self.ranking) + self.left_out < self.depth:
             return False

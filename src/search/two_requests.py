@@ -83,6 +83,6 @@ def with_both(whole: Ranking, found: Sequence[Ranking], sides: Sides) -> Ranking
 
 def _are_two_requests(best: Fused, pages: Sequence[Sequence[Fused]], sides: Sides) -> bool:
     evidence = sorted(evidence_of(page[0].score) for page in pages)
-    one, other = ({hit.key for hit in page[:PAGE]} for page in pages)
-    features = (1.0, sides.cosine, *evidence, evidence_of(best.score), len(one & other))
+    first_keys, second_keys = ({hit.key for hit in page[:PAGE]} for page in pages)
+    features = (1.0, sides.cosine, *evidence, evidence_of(best.score), len(first_keys & second_keys))
     return float(np.dot(_WEIGHTS, features)) + _MARKED * sides.is_marked >= 0

@@ -88,11 +88,11 @@ class Glossary:
     def _nearest(self, vectors: Matrix) -> list[list[Meaning]]:
         cosines = vectors @ self._vectors.T
         columns = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
-        found = []
+        meanings = []
         for row, near in zip(cosines, columns, strict=True):
             best = near[np.argsort(-row[near], kind="stable")].tolist()
-            found.append([Meaning(self._words[each], float(row[each]), self._tells[each]) for each in best])
-        return found
+            meanings.append([Meaning(self._words[each], float(row[each]), self._tells[each]) for each in best])
+        return meanings
 
     def divided(self, text: str) -> list[str]:
         """Return the words of a text that is written without spaces: those that are nearest to English words."""
@@ -129,12 +129,12 @@ class Glossary:
             dict(zip(pieces, vectors, strict=True)),
             dict(zip(pieces, (near[0] for near in self._nearest(np.stack(vectors))), strict=True)),
         )
-        best, found = 0.0, None
-        for one, other in pairs:
-            together = vector[one] + vector[other]
+        best, best_pair = 0.0, None
+        for first, second in pairs:
+            together = vector[first] + vector[second]
             cosine = float(together @ whole / np.linalg.norm(together))
-            weaker = min(meaning[one].cosine, meaning[other].cosine)
-            tells = meaning[one].tells and meaning[other].tells
+            weaker = min(meaning[first].cosine, meaning[second].cosine)
+            tells = meaning[first].tells and meaning[second].tells
             if tells and cosine >= _WHOLE and weaker >= _PART and cosine * weaker > best:
-                best, found = cosine * weaker, (one, other)
-        return found
+                best, best_pair = cosine * weaker, (first, second)
+        return best_pair

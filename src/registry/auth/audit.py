@@ -47,14 +47,14 @@ class AuditFilter(msgspec.Struct, kw_only=True, frozen=True):
 
     def where(self) -> tuple[str, list[str]]:
         """Return the condition in SQL, and its values."""
-        given = [
+        conditions = [
             ("actor = ?", [self.actor]),
             ("replace(action, ?, '') <> action", [self.action]),
             ("(replace(target, ?, '') <> target or replace(detail, ?, '') <> detail)", [self.target] * 2),
             ("at >= ?", [self.since]),
             ("at < ?", [self.until]),
         ]
-        chosen = [(condition, values) for condition, values in given if values[0]]
+        chosen = [(condition, values) for condition, values in conditions if values[0]]
         sql = " and ".join(condition for condition, _ in chosen) or "1 = 1"
         return sql, [value for _, values in chosen for value in values]
 

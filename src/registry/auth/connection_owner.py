@@ -84,19 +84,19 @@ def _packed(end: Address) -> bytes:
 
 def _read_tables(client: Address, server: Address) -> int | None:
     """Return the owner as the kernel's tables list it: slower, but present in every Linux."""
-    found = None
+    owner = None
     for table in _TABLES:
         try:
             rows = table.read_text("ascii")
         except OSError:
             continue
-        found = NOBODY
+        owner = NOBODY
         for is_mapped in (False, True):
             start = rows.find(f": {_listed(client, is_mapped)} {_listed(server, is_mapped)} ")
             if start >= 0:
                 row = rows[start + 1 : rows.find("\n", start)].split()
                 return _owner(int(row[_STATE_FIELD - 1], 16), int(row[_USER_FIELD - 1]))
-    return found
+    return owner
 
 
 def _listed(end: Address, is_mapped: bool) -> str:

@@ -119,15 +119,15 @@ class TokenIssuer:
         if principal.user is None:
             raise forbidden("An API key has no password: sign in as the user whose password is to change")
         try:
-            known = self._check_password(principal.user, new.old_password, caller)
+            user = self._check_password(principal.user, new.old_password, caller)
         except RegistryError as error:
             if error.code == "UNAUTHORIZED":  # the caller has signed in: no other sign-in would help
                 raise forbidden("The old password is wrong") from None
             raise
         since = self._access.users.change_password(principal.user, new.new_password)
         credential = Credential(principal.user, iat=since)
-        again = msgspec.structs.replace(known, credential=credential)
-        return self._issue_for(again, TokenRequest(role=lower(principal.role, known.role)), caller)
+        again = msgspec.structs.replace(user, credential=credential)
+        return self._issue_for(again, TokenRequest(role=lower(principal.role, user.role)), caller)
 
     def _identify(self, caller: Caller) -> Principal | None:
         try:

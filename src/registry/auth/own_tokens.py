@@ -114,7 +114,7 @@ class OwnTokens:
             count = transaction.read("select count(*) from user_tokens where owner = ?", (owner,))[0][0]
             if count >= MAX_TOKENS:
                 raise conflict(f"A user has at most {MAX_TOKENS} tokens: revoke those that nothing uses")
-            made = MadeOwnToken(
+            token = MadeOwnToken(
                 id=token_id,
                 name=new.name,
                 operations=operations,
@@ -130,11 +130,11 @@ class OwnTokens:
                 " expires_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(token_id, owner, new.name, msgspec.json.encode(operations).decode()),
-                    *(msgspec.json.encode(new.skills).decode(), role, _hash(text), made.created_at, expires),
+                    *(msgspec.json.encode(new.skills).decode(), role, _hash(text), token.created_at, expires),
                 ),
             )
             transaction.touched.append(f"{owner} token {token_id}: {', '.join([*operations, *new.skills])}")
-        return made
+        return token
 
     def check(self, text: str) -> Principal:
         """Return who has a token. Raises UNAUTHORIZED for one that is unknown, revoked or expired."""

@@ -162,10 +162,10 @@ class Users:
         """
         at = timestamp(self._clock())
         with self._database.write(urgent=True) as transaction:
-            known = transaction.read(
+            rows = transaction.read(
                 f"select {_COLUMNS} from users where issuer = ? and subject = ?", (person.issuer, person.subject)
             )
-            before = _user(known[0]) if known else None
+            before = _user(rows[0]) if rows else None
             if before and (before.name, before.role, before.scope) == (person.name, person.role, person.scope):
                 return self._revocations.earliest_issue(person.name)
             if before:

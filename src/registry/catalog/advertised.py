@@ -150,7 +150,7 @@ class AdvertisedSkills:
             " where a.id = ? or s.id = ? order by s.id"
         )
         rows = self._database.read(sql, (skill, skill))
-        return [(source, msgspec.json.decode(record, type=Listed), known) for source, record, known in rows]
+        return [(source, msgspec.json.decode(record, type=Listed), catalog_id) for source, record, catalog_id in rows]
 
 
 def _record(source: SourceEntry, skill: Listed, catalog_id: str) -> Skill:

@@ -66,15 +66,15 @@ def installed_dependents(database: Database, skill_id: str) -> list[str]:
     """
     if not database.read("select 1 from skills where id = ? and folder is not null", (skill_id,)):
         return []
-    found = [skill_id]
-    for one in found:
-        ids = {str(row[0]) for row in database.read(_IDS_IN_REGISTRIES, (one,) * 3)}
+    skill_ids = [skill_id]
+    for needed_id in skill_ids:
+        ids = {str(row[0]) for row in database.read(_IDS_IN_REGISTRIES, (needed_id,) * 3)}
         sql = (
             "select distinct s.id from dependencies d join skills s on s.key = d.key"
             f" where s.folder is not null and d.needs in ({', '.join('?' * len(ids))}) order by s.id"
         )
-        found += [str(row[0]) for row in database.read(sql, tuple(ids)) if row[0] not in found]
-    return found[:0:-1]
+        skill_ids += [str(row[0]) for row in database.read(sql, tuple(ids)) if row[0] not in skill_ids]
+    return skill_ids[:0:-1]
 
 
 def installed_ids(database: Database) -> dict[str, str]:

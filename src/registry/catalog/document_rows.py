@@ -119,8 +119,8 @@ def add_missing_labels(transaction: Transaction) -> None:
         last = rows[-1][0]
         for key, encoded, card in rows:
             of_card, present = msgspec.json.decode(card, type=_Attributes), json.loads(encoded)
-            wanted = (*attribute_labels(of_card.author, of_card.license), *_needs_labels(of_card))
-            missing = [label for label in wanted if label not in present]
+            needed_labels = (*attribute_labels(of_card.author, of_card.license), *_needs_labels(of_card))
+            missing = [label for label in needed_labels if label not in present]
             if missing:
                 transaction.changes_documents = True
                 transaction.execute(

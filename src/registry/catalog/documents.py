@@ -118,7 +118,9 @@ class CatalogDocuments:
             (space, *revision, after, limit),
         )
         documents = [(document_of(row), row[-1]) for row in rows]
-        return [Stale(found.key, hashed, embedded_text(found), found.examples) for found, hashed in documents]
+        return [
+            Stale(document.key, hashed, embedded_text(document), document.examples) for document, hashed in documents
+        ]
 
     @contextmanager
     def claim(self, space: str, limit: int, after: int = 0, since: int = 0) -> Iterator[Claimed]:

@@ -216,7 +216,7 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
     choosers: set[str] = set()
     votes: dict[str, int] = defaultdict(int)
     wrong: dict[str, int] = defaultdict(int)
-    found: dict[str, tuple[str, str]] = {}
+    queries: dict[str, tuple[str, str]] = {}
     authors: list[Example] = []
     for hashed, caller, query, outcome, at in rows:
         if caller == AUTHOR:
@@ -227,12 +227,12 @@ def examples_of(rows: Iterable[Row]) -> list[Example]:
         else:
             votes[hashed] += 1
             choosers.add(caller)
-            found.setdefault(hashed, (query, at))
-    left = {hashed: votes[hashed] - max(0, wrong[hashed] - 1) for hashed in found}
-    kept = [(*found[hashed], count) for hashed, count in left.items() if count > 0]
-    newest = max((at for _, at, _ in kept), default="")
+            queries.setdefault(hashed, (query, at))
+    left = {hashed: votes[hashed] - max(0, wrong[hashed] - 1) for hashed in queries}
+    choices = [(*queries[hashed], count) for hashed, count in left.items() if count > 0]
+    newest = max((at for _, at, _ in choices), default="")
     trust = 1.0 if len(choosers) > 1 or LOCAL in choosers else _LONE_WEIGHT
-    learned = [Example(query, round(trust * _weight(count, at, newest), 3)) for query, at, count in kept]
+    learned = [Example(query, round(trust * _weight(count, at, newest), 3)) for query, at, count in choices]
     return [*learned, *authors][:MAX_EXAMPLES]
 
 

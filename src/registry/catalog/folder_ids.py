@@ -39,19 +39,19 @@ class IdChanges(NamedTuple):
 
 def id_changes(catalog: Catalog, root: Path, paths: Iterable[str]) -> IdChanges:
     """Return the ids of the folders at these paths below `root`, and what that changes."""
-    known = catalog.folder_ids()
+    former_ids = catalog.folder_ids()
     ids: dict[str, str] = {}
     used: set[str] = set()
     for path in sorted(paths, key=_precedence):
-        own = known.get(path)
+        own = former_ids.get(path)
         for skill_id in _candidates(root, path):
             if skill_id not in used and (skill_id == own or not catalog.has_without_folder(skill_id)):
                 ids[path] = skill_id
                 used.add(skill_id)
                 break
-    gone = {known[path]: path for path in known.keys() - ids.keys()}
-    moved = {gone[ids[path]]: path for path in sorted(ids.keys() - known.keys()) if ids[path] in gone}
-    renamed = {path: ids[path] for path in ids.keys() & known.keys() if ids[path] != known[path]}
+    gone = {former_ids[path]: path for path in former_ids.keys() - ids.keys()}
+    moved = {gone[ids[path]]: path for path in sorted(ids.keys() - former_ids.keys()) if ids[path] in gone}
+    renamed = {path: ids[path] for path in ids.keys() & former_ids.keys() if ids[path] != former_ids[path]}
     return IdChanges(ids, moved, renamed)
 
 
@@ -85,7 +85,7 @@ def rename_skills(catalog: Catalog, transaction: Transaction, renamed: Mapping[s
     Keys, versions, vectors and choices stay. Readers of the changes see that the former id is gone and the new one is
     there.
     """
-    stored = {path: found for path in renamed if (found := catalog.find_at(transaction, path)) is not None}
+    stored = {path: entry for path in renamed if (entry := catalog.find_at(transaction, path)) is not None}
     for skill in stored.values():  # all first, since two may exchange their ids
         _set_id(transaction, skill.key, f"?{skill.key}")
     ids: dict[str, str] = {}

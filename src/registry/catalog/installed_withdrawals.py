@@ -37,8 +37,8 @@ def releases_of(reader: Reader, source: str, listed: str) -> list[InstalledFolde
 
 
 def _releases(rows: Sequence[Row]) -> list[InstalledFolder]:
-    found = (InstalledFolder(folder, msgspec.json.decode(text, type=InstallRecord)) for folder, text in rows)
-    return [installed for installed in found if installed.record.release is not None]
+    folders = (InstalledFolder(folder, msgspec.json.decode(text, type=InstallRecord)) for folder, text in rows)
+    return [installed for installed in folders if installed.record.release is not None]
 
 
 def set_withdrawn(

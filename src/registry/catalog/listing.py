@@ -77,8 +77,8 @@ def list_cards(
         (*start, limit + 1, skipped),
     )
     last = Position(*rows[limit - 1][1:]) if len(rows) > limit else None
-    shown = rows[:limit]
-    return CardPage([row[0].encode() for row in shown], [row[2] for row in shown], count, offset, last)
+    page_rows = rows[:limit]
+    return CardPage([row[0].encode() for row in page_rows], [row[2] for row in page_rows], count, offset, last)
 
 
 def _counted(enabled: bool | None) -> tuple[str, ...]:

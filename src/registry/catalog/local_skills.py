@@ -179,16 +179,16 @@ class LocalSkills:
         if sent.get("skill_file", stored.skill.skill_file) != stored.skill.skill_file:
             raise validation_error(FieldError("skill_file", _OWN_FILE))
         check_not_overridden(folder, sent)
-        current, known = stored.skill, stored.fingerprint
-        if scan_fingerprint(folder) != known:  # changed by hand after the last scan
-            known = None
+        current, fingerprint = stored.skill, stored.fingerprint
+        if scan_fingerprint(folder) != fingerprint:  # changed by hand after the last scan
+            fingerprint = None
             current = skill_of_folder(read_skill_folder(folder), current.id, current.enabled, str(stored.folder))
         undo.enter_context(restoring_skill_file(folder))
         try:
             update_skill_file(folder, front_matter_edits(sent), sent.get("content"))
         except (FrontMatterError, UnreadableSkill) as error:
             raise validation_error(message=f"The SKILL.md cannot be updated: {error}") from None
-        return self._save(transaction, folder, with_fields(current, sent), known)
+        return self._save(transaction, folder, with_fields(current, sent), fingerprint)
 
     def delete(self, skill_id: str, conditions: Conditions = NO_CONDITIONS) -> None:
         """Delete a skill and its folder. Raises SKILL_NOT_FOUND, FORBIDDEN, PRECONDITION_FAILED, CONFLICT."""
@@ -274,13 +274,13 @@ class LocalSkills:
             raise skill_not_found(stored.skill.id)
         return self._unmoved(stored.skill.id, stored.folder, stored.fingerprint)
 
-    def _unmoved(self, skill_id: str, path: str, known: str | None) -> Path:
+    def _unmoved(self, skill_id: str, path: str, fingerprint: str | None) -> Path:
         """Return a skill's folder. Raises NOT_FOUND if a link replaced it, or a parent of it, after the last scan.
 
         Only a scan decides which links are followed.
         """
         folder = self.root / path
-        if not is_where_it_was(folder, known):
+        if not is_where_it_was(folder, fingerprint):
             raise not_found(f"Folder of skill '{skill_id}'")
         return folder
 
@@ -293,23 +293,23 @@ class LocalSkills:
         fingerprint is stored, so that the next scan reads the folder again if it has changed since.
         """
         path = folder.relative_to(self.root).as_posix()
-        known = self._catalog.find_at(transaction, path)
+        stored = self._catalog.find_at(transaction, path)
         current = scan_fingerprint(folder)
-        if known is not None and known.fingerprint == current:
+        if stored is not None and stored.fingerprint == current:
             return  # a write request has updated the catalog since the scan began
         if scanned is not None and not is_where_it_was(folder, scanned.fingerprint):
             raise FileNotFoundError(path)  # a link has replaced the folder since it was listed
         read = read_skill_folder(folder)
-        if known is not None:
-            skill_id = known.skill.id
+        if stored is not None:
+            skill_id = stored.skill.id
         elif not skill_id or self._catalog.find(transaction, skill_id):
             skill_id = self._free_id(transaction, folder, read)
-        enabled = known.skill.enabled if known else True
+        enabled = stored.skill.enabled if stored else True
         if scanned is None:
             scanned = ScannedFolder(current, self._inspector.scan_folder(folder))
         skill = msgspec.structs.replace(skill_of_folder(read, skill_id, enabled, path), findings=scanned.findings)
         install = find_install(transaction, path)
-        if install is not None and known is None and install.sha256 != skill.digest:
+        if install is not None and stored is None and install.sha256 != skill.digest:
             delete_install(transaction, path)  # the record of an interrupted install
         self._catalog.save(
             transaction,
@@ -325,7 +325,7 @@ class LocalSkills:
         candidates = qualified_ids(folder, self.root, f"{plain}-skill" if plain in RESERVED_IDS else plain)
         return next(candidate for candidate in candidates if not self._catalog.find(transaction, candidate))
 
-    def _save(self, transaction: Transaction, folder: Path, skill: Skill, known: str | None = None) -> Skill:
+    def _save(self, transaction: Transaction, folder: Path, skill: Skill, fingerprint: str | None = None) -> Skill:
         """Update the catalog from a folder. `skill` has the fields exactly as the caller sent them.
 
         The skill keeps its findings if the folder still has the fingerprint `known`.
@@ -333,7 +333,7 @@ class LocalSkills:
         path = folder.relative_to(self.root).as_posix()
         current = scan_fingerprint(folder)
         read = read_skill_folder(folder)
-        findings = skill.findings if current == known else self._inspector.scan_folder(folder)
+        findings = skill.findings if current == fingerprint else self._inspector.scan_folder(folder)
         skill = msgspec.structs.replace(
             skill, metadata=read.metadata, digest=read.digest, warnings=read.warnings, findings=findings
         )

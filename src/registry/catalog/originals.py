@@ -24,10 +24,12 @@ def ids_before(reader: Reader, skill_id: str, ids: Sequence[str], scope: str) ->
     places = ", ".join("?" * (len(ids) + 1))
     # By id alone: with the order in the statement, SQLite reads all skills in that order.
     rows = reader.read(f"select id, sequence, advertised, detail from skills where id in ({places})", (skill_id, *ids))
-    own = next((sequence for other, sequence, _, _ in rows if other == skill_id), _LAST)
-    before = sorted((sequence, other, detail) for other, sequence, advertised, detail in rows if not advertised)
+    own = next((sequence for original_id, sequence, _, _ in rows if original_id == skill_id), _LAST)
+    before = sorted(
+        (sequence, original_id, detail) for original_id, sequence, advertised, detail in rows if not advertised
+    )
     return [
-        str(other)
-        for sequence, other, detail in before
+        str(original_id)
+        for sequence, original_id, detail in before
         if sequence < own and msgspec.json.decode(detail, type=_Scoped).scope != scope
     ]

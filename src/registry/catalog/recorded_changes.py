@@ -56,33 +56,36 @@ def _have_rows_after_writes(catalog: Catalog, root: Path, names: Sequence[str]) 
 
 def _have_rows(catalog: Catalog, root: Path, names: Sequence[str]) -> bool:
     try:
-        return all(_is_recorded(catalog, root / name, known) for name, known in _fingerprints(catalog, names).items())
+        return all(
+            _is_recorded(catalog, root / name, fingerprint)
+            for name, fingerprint in _fingerprints(catalog, names).items()
+        )
     except (OSError, UnicodeEncodeError):  # a name that is not UTF-8 has no row
         return False
 
 
 def _fingerprints(catalog: Catalog, names: Sequence[str]) -> dict[str, str | None]:
     """Return what the catalog has as the fingerprints of these folders; None where it has no such folder."""
-    found: dict[str, str | None] = dict.fromkeys(names)
+    fingerprints: dict[str, str | None] = dict.fromkeys(names)
     for first in range(0, len(names), _NAMES_PER_QUERY):
         some = names[first : first + _NAMES_PER_QUERY]
         sql = f"select folder, fingerprint from skills where folder in ({', '.join('?' * len(some))})"
-        found |= dict(catalog.database.read(sql, some))
-    return found
+        fingerprints |= dict(catalog.database.read(sql, some))
+    return fingerprints
 
 
-def _is_recorded(catalog: Catalog, folder: Path, known: str | None) -> bool:
+def _is_recorded(catalog: Catalog, folder: Path, fingerprint: str | None) -> bool:
     try:
         is_folder = stat.S_ISDIR(folder.lstat().st_mode)
     except FileNotFoundError:
         below = "select 1 from skills where folder > ? and folder < ? limit 1"  # '0' comes after '/'
-        return known is None and not catalog.database.read(below, (f"{folder.name}/", f"{folder.name}0"))
-    if known is None or not is_folder:
+        return fingerprint is None and not catalog.database.read(below, (f"{folder.name}/", f"{folder.name}0"))
+    if fingerprint is None or not is_folder:
         return False
     with os.scandir(folder) as listing:
         entries = list(listing)
     if any(entry.is_dir() for entry in entries):  # it may hold another skill
         return False
     if [entry.name for entry in entries] == [SKILL_FILE]:
-        return known == new_fingerprint(entries[0].stat(follow_symlinks=False))
-    return known == scan_fingerprint(folder)
+        return fingerprint == new_fingerprint(entries[0].stat(follow_symlinks=False))
+    return fingerprint == scan_fingerprint(folder)

@@ -99,16 +99,18 @@ class Scanner:
         current = self._fingerprints(report)
         changes = id_changes(self._catalog, self._local.root, current)
         self._move(changes)
-        known, before = self._catalog.folder_fingerprints(), self._catalog.problems()
+        fingerprints, before = self._catalog.folder_fingerprints(), self._catalog.problems()
         # What is gone is removed first, since another folder may have its id now.
-        self._remove([path for path in known if path not in current], set(), report)
+        self._remove([path for path in fingerprints if path not in current], set(), report)
         self._rename(changes)
-        differing = [path for path, fingerprint in current.items() if known.get(path) != fingerprint]
+        differing = [path for path, fingerprint in current.items() if fingerprints.get(path) != fingerprint]
         failed: set[str] = set()
         scans = self._inspector.scan_folders([self._local.root / path for path in differing])
         pairs = zip(scans, differing, strict=True)
         while batch := list(islice(pairs, _FOLDERS_PER_TRANSACTION)):
-            failed |= self._record({path: (current[path], result) for result, path in batch}, known, before, report)
+            failed |= self._record(
+                {path: (current[path], result) for result, path in batch}, fingerprints, before, report
+            )
         self._remove([], failed, report)
         self._save_problems(before, report)
         report.folders, report.unchanged = len(current), len(current) - len(differing)
@@ -154,7 +156,9 @@ class Scanner:
     def _skip(self, report: ScanReport, folder: Path, problem: OSError) -> None:
         report.skipped[printable_name(self._path(folder))] = _reason(problem)
 
-    def _record(self, scans: _Scans, known: Collection[str], before: Collection[str], report: ScanReport) -> set[str]:
+    def _record(
+        self, scans: _Scans, fingerprints: Collection[str], before: Collection[str], report: ScanReport
+    ) -> set[str]:
         """Record folders in one transaction, and return those that cannot be read.
 
         After an unexpected error each folder is recorded in its own transaction, so that only the bad one is missing.
@@ -165,13 +169,13 @@ class Scanner:
             raise
         except Exception:  # a bug that one folder triggers must not stop the scan of the others
             if len(scans) > 1:
-                return set().union(*(self._record({path: scans[path]}, known, before, report) for path in scans))
+                return set().union(*(self._record({path: scans[path]}, fingerprints, before, report) for path in scans))
             (path,) = scans
             if path not in before:
                 _log.exception("the folder %s cannot be recorded", path)
             recorded, failed = [], {path: _UNEXPECTED}
-        report.changed += sum(path in known for path in recorded)
-        report.added += sum(path not in known for path in recorded)
+        report.changed += sum(path in fingerprints for path in recorded)
+        report.added += sum(path not in fingerprints for path in recorded)
         report.skipped |= failed
         return set(failed)
 

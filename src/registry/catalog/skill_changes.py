@@ -23,7 +23,9 @@ def checked_fields(new: NewSkill) -> dict[str, Any]:
 
 def refuse_existing(reader: Reader, skill_id: str) -> None:
     """Raise CONFLICT if a skill has this id."""
-    refuse_taken(skill_id, [found for (found,) in reader.read("select id from skills where id = ?", (skill_id,))])
+    refuse_taken(
+        skill_id, [former_id for (former_id,) in reader.read("select id from skills where id = ?", (skill_id,))]
+    )
 
 
 def refuse_taken(skill_id: str, taken: Container[str]) -> None:

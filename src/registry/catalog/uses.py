@@ -79,11 +79,11 @@ class Uses:
     def days(self, key: int) -> list[UsesOfDay]:
         """Return the days on which a skill was used, the last first."""
         rows = self._database.read("select day, kind, number from uses where key = ? order by day desc", (key,))
-        found = []
+        uses = []
         for day, of_day in itertools.groupby(rows, key=lambda row: row[0]):
             date = (_EPOCH + datetime.timedelta(days=day)).isoformat()
-            found.append(UsesOfDay(day=date, **{kind: number for _, kind, number in of_day}))
-        return found
+            uses.append(UsesOfDay(day=date, **{kind: number for _, kind, number in of_day}))
+        return uses
 
     def forget_old(self, today: int) -> None:
         """Delete the counts of days that are not kept any longer."""

@@ -77,12 +77,12 @@ def search(
     )
     settings = command.load(dict(flags))
     is_local = bool(filters.installed or filters.source)
-    other = None if is_local else command.registry_of_login(settings, server, flags)
+    login_server = None if is_local else command.registry_of_login(settings, server, flags)
     results = command.with_backend(
-        flags, server, lambda backend: backend.search(body), reads=True, asks_login=other is not None
+        flags, server, lambda backend: backend.search(body), reads=True, asks_login=login_server is not None
     )
-    if other is not None:
-        results = with_login_hits(settings, other, body, results)
+    if login_server is not None:
+        results = with_login_hits(settings, login_server, body, results)
     if as_json or explain:
         console.show(results, explained_tables, as_json=as_json)
     else:

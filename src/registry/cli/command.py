@@ -65,14 +65,14 @@ def backend_options(command: Command) -> Command:
 def load(flags: dict[str, Any]) -> Settings:
     """Return the settings. The environment is the object of the root command's context."""
     config, scope = flags.pop("config", None), flags.pop("private_scope", None)
-    given = {setting.key: flags.get(parameter(setting.key)) for setting in SETTINGS}
+    values = {setting.key: flags.get(parameter(setting.key)) for setting in SETTINGS}
     environment: Mapping[str, str] = click.get_current_context().find_root().obj
     if flags.get("is_global"):
-        given = {key: value for key, value in given.items() if value} | {
-            key: place for key, place in _of_user(environment).items() if not given.get(key)
+        values = {key: value for key, value in values.items() if value} | {
+            key: place for key, place in _of_user(environment).items() if not values.get(key)
         }
     try:
-        settings = load_settings(given, environment, config)
+        settings = load_settings(values, environment, config)
     except SettingsError as error:
         stop(error, WRONG_USAGE)
     return settings if scope is None else _of_scope(settings, scope)

@@ -59,7 +59,7 @@ def show_json(answer: object) -> None:
     """Print an answer as JSON, with escapes for what is invisible and what the encoding of the output may not have."""
     text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
     stays = _is_visible if is_utf8(sys.stdout) else lambda _: False
-    click.echo(_NOT_ASCII.sub(lambda found: found[0] if stays(found[0]) else _json_escape(found[0]), text))
+    click.echo(_NOT_ASCII.sub(lambda match: match[0] if stays(match[0]) else _json_escape(match[0]), text))
 
 
 def note(message: str) -> None:
@@ -163,8 +163,8 @@ def _json_escape(char: str) -> str:
 
 def shortened(text: str, length: int) -> str:
     """Return a text on one line, as `printable` shows it, of at most `length` characters."""
-    shown = printable(" ".join(text.split()))
-    return shown if len(shown) <= length else f"{shown[: length - 1]}…"
+    short_text = printable(" ".join(text.split()))
+    return short_text if len(short_text) <= length else f"{short_text[: length - 1]}…"
 
 
 def ask_secret(name: str) -> str:
@@ -185,6 +185,6 @@ def progress_bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int], N
         task = bar.add_task(title, total=None)
         _progress = bar if is_drawn else None
         try:
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            yield lambda count, total: bar.update(task, completed=count, total=total)
         finally:
             _progress = None

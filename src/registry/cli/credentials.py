@@ -66,18 +66,18 @@ class Logins:
         It has no token if that has expired in the keyring, or is no longer there.
         """
         logins = self._read()
-        found = next((place for place in _places(url) if place in logins), None)
-        if found is None:
+        address = next((place for place in _places(url) if place in logins), None)
+        if address is None:
             return None
-        login = logins[found]
+        login = logins[address]
         if login.token is not None or has_expired(login):
             return login
         try:
-            return msgspec.convert({"token": self._keyring.find(found), "expires_at": login.expires_at}, Login)
+            return msgspec.convert({"token": self._keyring.find(address), "expires_at": login.expires_at}, Login)
         except (NoKeyring, KeyringFailed, msgspec.ValidationError) as error:
             reason = "it has changed" if isinstance(error, msgspec.ValidationError) else error
             raise LoginsUnreadable(
-                f"the token for {found} is in the keyring of this system, and cannot be read ({reason}): unlock the "
+                f"the token for {address} is in the keyring of this system, and cannot be read ({reason}): unlock the "
                 "keyring, or log in again with SKILL_REGISTRY_CLIENT_LOGIN_STORE=file"
             ) from None
 
@@ -121,13 +121,13 @@ class Logins:
 
     def _stored_in_keyring(self, name: str, login: Login) -> bool:
         """Store a token in the keyring, if that is wanted and there is one. Raises LoginsUnreadable if it must be."""
-        wanted = self._settings.login_store
-        if wanted == "file" or login.token is None:
+        store = self._settings.login_store
+        if store == "file" or login.token is None:
             return False
         try:
             self._keyring.store(name, login.token)
         except (NoKeyring, KeyringFailed) as error:
-            if wanted == "keyring":
+            if store == "keyring":
                 raise LoginsUnreadable(
                     f"the token cannot be kept in the keyring of this system, as client.login_store says: {error}"
                 ) from None

@@ -122,18 +122,18 @@ def _catalog(settings: Settings) -> _Check:
 
 def _cache(settings: Settings) -> _Check:
     """Look at the cache of fetched packages. A registry has none: its packages are in its store."""
-    kept = PackageCache.configured(settings)
-    if kept is None:
+    cache = PackageCache.configured(settings)
+    if cache is None:
         return _Check("package cache", "missing", "it is off", "set cache.dir and cache.bytes to keep what is fetched")
     try:
-        usage = kept.usage()
+        usage = cache.usage()
     except OSError as error:
         return _Check("package cache", "fails", str(error), "choose another folder with --cache-dir")
-    used = f"{usage.packages} packages, {usage.bytes >> 20} of {kept.most_bytes >> 20} MiB"
-    nearest = next(parent for parent in (kept.folder, *kept.folder.parents) if parent.exists())
+    used = f"{usage.packages} packages, {usage.bytes >> 20} of {cache.most_bytes >> 20} MiB"
+    nearest = next(parent for parent in (cache.folder, *cache.folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         return _Check("package cache", "missing", f"{nearest} cannot be written", "choose another with --cache-dir")
-    return _Check("package cache", "ok", f"{kept.folder}: {used}")
+    return _Check("package cache", "ok", f"{cache.folder}: {used}")
 
 
 def _service(settings: Settings) -> _Check:

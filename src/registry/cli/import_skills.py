@@ -108,12 +108,12 @@ def _request(read: SkillFolder, skill_id: str) -> dict[str, Any]:
 def _sent(backend: CommandBackend, entries: Sequence[_Entry], progress: Progress) -> dict[str, CommandFailed]:
     """Send the entries in batches, and return the failures by place."""
     failures = {entry.place: CommandFailed(entry.problem) for entry in entries if entry.problem}
-    done = len(failures)
+    count = len(failures)
     for batch in _batches([entry for entry in entries if not entry.problem]):
         results = backend.create_skills([entry.line for entry in batch])
         failures |= {entry.place: error for entry, error in zip(batch, results, strict=True) if error is not None}
-        done += len(batch)
-        progress(done, len(entries))
+        count += len(batch)
+        progress(count, len(entries))
     return failures
 
 

@@ -105,9 +105,9 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
         steps = [_reported(settings, _step(text, registries, manifest, wishes), registries.named) for text in origins]
     else:
         steps = _project_steps(settings, registries, wishes, is_here=server is None)
-    shown = partial(placed, settings.skills_dir)
+    row_of = partial(placed, settings.skills_dir)
     work = _agent_work(settings, wishes, server)
-    rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, shown=shown)
+    rows = _run(steps, flags, server, "Installing", registries.named, as_json=as_json, row_of=row_of)
     if work is not None:
         work.finish(rows)
     if saves:
@@ -147,9 +147,10 @@ def uninstall(
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
             removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
-            others = [other for other in removed[:-1] if other not in skill_ids]
+            others = [dependency for dependency in removed[:-1] if dependency not in skill_ids]
             along = [
-                {**_NOTHING, "id": other, "outcome": "removed", "reason": f"needed {skill_id}"} for other in others
+                {**_NOTHING, "id": dependency, "outcome": "removed", "reason": f"needed {skill_id}"}
+                for dependency in others
             ]
             return {"outcome": "removed", NEEDED: along}
 
@@ -192,15 +193,15 @@ def _run(
     named: Sequence[str],
     *,
     as_json: bool,
-    shown: Callable[[Row], Row] = dict,
+    row_of: Callable[[Row], Row] = dict,
 ) -> list[Row]:
-    """Run every step, even if others fail, show a row for each, as `shown` returns it, and return the rows."""
+    """Run every step, even if others fail, show a row for each, as `row_of` returns it, and return the rows."""
 
     def run(backend: CommandBackend) -> list[Row]:
         rows = []
         with console.progress_bar(title, hidden=as_json) as progress:
-            for done, (name, act) in enumerate(steps):
-                progress(done, len(steps))
+            for position, (name, act) in enumerate(steps):
+                progress(position, len(steps))
                 row = {**_NOTHING, "id": redact_text(name), "outcome": FAILED_OUTCOME}
                 try:
                     row |= act(backend)
@@ -215,7 +216,7 @@ def _run(
         rows = command.with_backend(flags, server, run, CREATES, named=named) if steps else []
     except _AllFailed as failed:
         rows = failed.rows
-    console.show({"results": [shown(row) for row in rows]}, rows_shown, as_json=as_json)
+    console.show({"results": [row_of(row) for row in rows]}, rows_shown, as_json=as_json)
     return list(rows)
 
 

@@ -74,7 +74,7 @@ def _write(path: Path, description: str, body: str, metadata: dict[str, Value], 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_skill_folder(path.parent, path.name, fields, body)
     except PackageRefused as refused:
-        command.stop("; ".join(f"{one.message}" for one in refused.findings), command.WRONG_USAGE)
+        command.stop("; ".join(f"{finding.message}" for finding in refused.findings), command.WRONG_USAGE)
     except (ValueError, OSError) as error:
         command.stop(error)
     _show(path, [warning.message for warning in warnings], as_json=as_json)
@@ -129,15 +129,15 @@ def packable(manifest: Manifest, locked: Sequence[LockedSkill]) -> tuple[dict[st
     An entry without an origin is from the registry that the lock names for it.
     """
     entries = {name: entry for entry in locked for name in (entry.id, str(getattr(entry.origin, "skill", "")))}
-    found: dict[str, tuple[str, str, str]] = {}
+    origins: dict[str, tuple[str, str, str]] = {}
     for name, dependency in manifest.dependencies.items():
         entry = entries.get(name)
         origin = entry.origin if entry is not None else dependency.ordered(name)
         if (registry := registry_of(origin)) is not None:
             requirement = dependency.version or (f"^{entry.version}" if entry is not None else ANY_VERSION)
-            found[name] = (registry, str(getattr(origin, "skill", name)), requirement)
-    counted = Counter(registry for registry, _, _ in found.values())
+            origins[name] = (registry, str(getattr(origin, "skill", name)), requirement)
+    counted = Counter(registry for registry, _, _ in origins.values())
     chosen = counted.most_common(1)[0][0] if counted else None
-    packed = {skill_id: requirement for registry, skill_id, requirement in found.values() if registry == chosen}
-    left_out = [name for name in manifest.dependencies if name not in found or found[name][0] != chosen]
+    packed = {skill_id: requirement for registry, skill_id, requirement in origins.values() if registry == chosen}
+    left_out = [name for name in manifest.dependencies if name not in origins or origins[name][0] != chosen]
     return dict(sorted(packed.items())), left_out

@@ -133,12 +133,17 @@ def cache(clear: bool, as_json: bool, **flags: Any) -> None:
     whenever it is read. cache.bytes limits the size: what was not used for longest goes first.
     """
     settings = command.load(flags)
-    kept = PackageCache.configured(settings)
-    if kept is None:
+    packages = PackageCache.configured(settings)
+    if packages is None:
         command.stop("there is no cache: cache.bytes is 0, or there is neither cache.dir nor a home folder")
     try:
-        usage = kept.clear() if clear else kept.usage()
+        usage = packages.clear() if clear else packages.usage()
     except OSError as error:
         command.stop(error)
-    answer = {"folder": str(kept.folder), "packages": usage.packages, "bytes": usage.bytes, "limit": kept.most_bytes}
+    answer = {
+        "folder": str(packages.folder),
+        "packages": usage.packages,
+        "bytes": usage.bytes,
+        "limit": packages.most_bytes,
+    }
     console.show(answer | ({"cleared": True} if clear else {}), console.facts_table, as_json=as_json)

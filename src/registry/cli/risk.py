@@ -38,9 +38,9 @@ def warn_of_risk(skill: Data) -> None:
     first: dict[str, Data] = {}
     for finding in sorted(risky, key=lambda finding: -RISKS.index(finding["severity"])):
         first.setdefault(finding["rule"], finding)
-    shown = list(first.values())[:_NAMED_FINDINGS]
-    named = [f"{one['rule']} in {place(one)}" if one["file"] else one["rule"] for one in shown]
-    more = f" and {len(risky) - len(shown)} more" if len(risky) > len(shown) else ""
+    gravest = list(first.values())[:_NAMED_FINDINGS]
+    named = [f"{example['rule']} in {place(example)}" if example["file"] else example["rule"] for example in gravest]
+    more = f" and {len(risky) - len(gravest)} more" if len(risky) > len(gravest) else ""
     console.warn(f"{skill['id']} has {report['risk']} risk: {', '.join(named)}{more}")
 
 

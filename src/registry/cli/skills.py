@@ -52,11 +52,11 @@ def list_all(limit: int | None, sort: str | None, as_json: bool, server: str | N
     that have it too.
     """
     filters = taken_filters(flags)
-    wanted = None if filters == SearchFilters() and sort is None else Wanted(filters, cast("ListSort | None", sort))
-    needs = Needs(indexes=wanted is not None)
+    selection = None if filters == SearchFilters() and sort is None else Wanted(filters, cast("ListSort | None", sort))
+    needs = Needs(indexes=selection is not None)
     settings, is_global = command.load(dict(flags)), flags["is_global"]
     cards, total = command.with_backend(
-        flags, server, lambda backend: backend.list_skills(limit, wanted), needs, reads=True
+        flags, server, lambda backend: backend.list_skills(limit, selection), needs, reads=True
     )
     if server is None:
         cards = _with_agents(cards, settings, is_global=is_global)
@@ -154,30 +154,30 @@ def open_page(skill: str, is_printed: bool, server: str | None, **flags: Any) ->
 def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBackend], Data]) -> Data:
     """Return what a catalog says of a skill: the data directory, else the registry of the login. Exits on failures."""
     settings = command.load(dict(flags))
-    other = command.registry_of_login(settings, server, flags)
+    login_server = command.registry_of_login(settings, server, flags)
 
     def read_here(backend: CommandBackend) -> Data | None:
         try:
             return read(backend)
         except CommandFailed as error:
-            if other is None or error.code != "SKILL_NOT_FOUND":
+            if login_server is None or error.code != "SKILL_NOT_FOUND":
                 raise
             return None
 
-    needs, asks = Needs(indexes=False), other is not None
+    needs, asks = Needs(indexes=False), login_server is not None
     answer: Data | None = command.with_backend(flags, server, read_here, needs, reads=True, asks_login=asks)
-    if answer is not None or other is None:
+    if answer is not None or login_server is None:
         return answer or {}
-    console.note(f"{settings.data_dir.name} does not have it: asking {other} (your login)")
+    console.note(f"{settings.data_dir.name} does not have it: asking {login_server} (your login)")
     try:
-        with connect(settings, other) as client:
+        with connect(settings, login_server) as client:
             return read(RemoteBackend(client, settings))
     except CommandFailed as error:
         command.stop(error)
 
 
 def _versions_table(answer: console.Data) -> Iterator[console.Part]:
-    rows = [(one["version"], one["created_at"], one["description"]) for one in answer["versions"]]
+    rows = [(version["version"], version["created_at"], version["description"]) for version in answer["versions"]]
     yield console.table(("Version", "Since", "Description"), rows)
 
 
@@ -201,7 +201,10 @@ def _skill_tables(skill: console.Data) -> Iterator[console.Part]:
     for warning in skill["warnings"]:
         yield console.line(("warning:", "yellow"), f" {warning}")
     if findings and findings["findings"]:
-        rows = ((one["severity"], one["rule"], place(one), one["message"]) for one in findings["findings"])
+        rows = (
+            (finding["severity"], finding["rule"], place(finding), finding["message"])
+            for finding in findings["findings"]
+        )
         yield console.table(("Severity", "Rule", "Place", "Finding"), rows)
     if not skill["installed"] and not skill.get("installable", True):
         yield f"It cannot be installed: {skill['not_installable']}"

@@ -243,11 +243,11 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], confi
     except OSError as error:
         raise SettingsError(f"the current folder cannot be used ({error.strerror}): change to another one") from None
     named = config_file or environ.get(CONFIG_VARIABLE)
-    given = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
-    given |= _from_environment(environ) | _from_flags(flags)
-    values = {setting.key: _value(setting, given.get(setting.key)) for setting in SETTINGS}
+    raws = _from_fallbacks(environ) | _from_file(Path(named or CONFIG_FILE), required=bool(named))
+    raws |= _from_environment(environ) | _from_flags(flags)
+    values = {setting.key: _value(setting, raws.get(setting.key)) for setting in SETTINGS}
     settings = _build(Settings, "", values)
-    origins = {key: value.origin for key, value in given.items()}
+    origins = {key: value.origin for key, value in raws.items()}
     misuses = () if named else misdirected(settings, origins, CONFIG_FILE, environ)
     for message in (*contradictions(settings, origins), *misuses):
         raise SettingsError(message)
@@ -263,15 +263,15 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     keys = {setting.environment: setting.key for setting in SETTINGS}
-    given = {key: _Given(environ[name], name) for name, key in SHORT_NAMES.items() if environ.get(name)}
+    raws = {key: _Given(environ[name], name) for name, key in SHORT_NAMES.items() if environ.get(name)}
     for name, raw in environ.items():
         if not name.startswith(ENVIRONMENT_PREFIX) or name == CONFIG_VARIABLE or name in SHORT_NAMES:
             continue
         if name in keys:
-            given |= {keys[name]: _Given(raw, name)} if raw else {}
+            raws |= {keys[name]: _Given(raw, name)} if raw else {}
         elif not _SERVICE_LINK.fullmatch(f"{name}={raw}"):
             raise _unknown("variable", name, "the environment", keys)
-    return given
+    return raws
 
 
 def _from_fallbacks(environ: Mapping[str, str]) -> dict[str, _Given]:
@@ -298,13 +298,13 @@ def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"configuration file {path} cannot be read: {' '.join(str(error).split())}") from None
     keys = [setting.key for setting in SETTINGS]
-    given = {}
+    raws = {}
     for key, raw in _leaves(document, ""):
         if key not in keys:
             raise _unknown("key", key, str(path), keys)
         if raw != "":
-            given[key] = _Given(raw, str(path))
-    return given
+            raws[key] = _Given(raw, str(path))
+    return raws
 
 
 def _leaves(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
@@ -315,19 +315,19 @@ def _leaves(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, obj
             yield prefix + name, value
 
 
-def _unknown(what: str, name: str, origin: str, known: Iterable[str]) -> SettingsError:
-    close = difflib.get_close_matches(name, known, n=1)
+def _unknown(what: str, name: str, origin: str, names: Iterable[str]) -> SettingsError:
+    close = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return SettingsError(f"unknown {what} {name!r} in {origin}{hint}")
 
 
-def _value(setting: Setting, given: _Given | None) -> object:
+def _value(setting: Setting, raw_value: _Given | None) -> object:
     default = setting.default.absolute() if isinstance(setting.default, Path) else setting.default
-    raw, origin = given or (default, "the current folder")
+    raw, origin = raw_value or (default, "the current folder")
     expected_value = setting.expected
     read = read_sources if setting.key == "sources" else partial(convert, type_=setting.annotation)
     try:
-        value = default if given is None else read(raw)
+        value = default if raw_value is None else read(raw)
         if is_encodable(value):
             return value
         expected_value += " in UTF-8"
@@ -335,8 +335,8 @@ def _value(setting: Setting, given: _Given | None) -> object:
         expected_value += f"; {redact_text(error.line)}"
     except (msgspec.ValidationError, RuntimeError, UnicodeEncodeError):
         pass
-    shown = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {redact_text(repr(raw)):.200}"
-    raise SettingsError(f"{setting.key}{shown} (from {origin}): expected {expected_value}")
+    text = "" if setting.flag is None or issubclass(setting.type, Secret) else f" = {redact_text(repr(raw)):.200}"
+    raise SettingsError(f"{setting.key}{text} (from {origin}): expected {expected_value}")
 
 
 def _build(group: type[_Group], prefix: str, values: Mapping[str, object]) -> _Group:

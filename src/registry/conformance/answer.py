@@ -59,8 +59,8 @@ class Answer:
 
     def has_status(self, *allowed: int) -> "Answer":
         """Expect one of these status codes."""
-        wanted = " or ".join(map(str, allowed))
-        self.expect(self.status in allowed, f"status {wanted}", f"status {self.status} {shown(self.response.text)}")
+        statuses = " or ".join(map(str, allowed))
+        self.expect(self.status in allowed, f"status {statuses}", f"status {self.status} {shown(self.response.text)}")
         return self
 
     def expect(self, holds: object, expected: str, seen: object) -> None:
@@ -149,8 +149,8 @@ class Answer:
         self.expect(not _INSIDE.search(json.dumps(body)), "an error that shows nothing of the inside", error)
         details = error.get("details")
         if isinstance(details, list):
-            for one in details:
-                self.fields(one, {"field": "text", "message": "text"}, "error.details[]")
+            for detail in details:
+                self.fields(detail, {"field": "text", "message": "text"}, "error.details[]")
         return error
 
     def faults(self, status: int = 400) -> list[str]:
@@ -158,7 +158,7 @@ class Answer:
         error = self.error(status, "VALIDATION_ERROR")
         details = error.get("details")
         self.expect(isinstance(details, list) and details, "`error.details`, pairs of field and message", details)
-        return [str(one["field"]) for one in details]  # type: ignore[union-attr]
+        return [str(detail["field"]) for detail in details]  # type: ignore[union-attr]
 
     def survives(self) -> "Answer":
         """Expect no failure of the server: below 500, and an error in its envelope."""

@@ -102,7 +102,7 @@ class Service:
 
     def credential(self, role: str) -> dict[str, str] | None:
         """Return the headers of a caller of at least this role, None if there is none."""
-        return next((self._by_role[one] for one in ROLES[ROLES.index(role) :] if one in self._by_role), None)
+        return next((self._by_role[name] for name in ROLES[ROLES.index(role) :] if name in self._by_role), None)
 
     def exactly(self, role: str) -> dict[str, str]:
         """Return the headers of a caller of this very role. Raises NotApplicable."""

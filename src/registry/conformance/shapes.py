@@ -33,7 +33,7 @@ def is_kind(value: Any, kind: str) -> bool:
     if base in ("boolean", "integer", "number"):
         return _is_number(value, base)
     if base == "texts":
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if base in ("array", "object"):
         return isinstance(value, list if base == "array" else dict)
     return base == "anything" or (isinstance(value, str) and _is_text(value, base))

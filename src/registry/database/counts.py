@@ -144,10 +144,10 @@ def correct(database: Database) -> list[str]:
     if not list(differences(database)):  # without a lock: a single query sees one state of the database
         return []
     with database.write() as transaction:
-        found = list(differences(transaction))
-        if found:
+        wrong_counts = list(differences(transaction))
+        if wrong_counts:
             rebuild(transaction)
-    return found
+    return wrong_counts
 
 
 def rebuild(transaction: Transaction) -> None:

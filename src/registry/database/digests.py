@@ -43,8 +43,8 @@ class TableDigest(msgspec.Struct):
 def tables(read: Read, *, is_sqlite: bool = True) -> list[Table]:
     """Return the tables of a catalog in the order of their creation, in which none references a later one."""
     names = [match[1] for sql in itertools.chain(*MIGRATIONS) if (match := _CREATED.match(sql))]
-    found = (_table(read, name, _SQLITE_COLUMNS if is_sqlite else _POSTGRESQL_COLUMNS) for name in names)
-    return [table for table in found if table.columns]
+    tables_read = (_table(read, name, _SQLITE_COLUMNS if is_sqlite else _POSTGRESQL_COLUMNS) for name in names)
+    return [table for table in tables_read if table.columns]
 
 
 def _table(read: Read, name: str, sql: str) -> Table:
@@ -90,8 +90,12 @@ def converted(table: Table, row: Row) -> Row:
 
 def differences(expected: Sequence[TableDigest], actual: Sequence[TableDigest]) -> list[str]:
     """Return a sentence for each table whose content is not as expected."""
-    found = {table.table: table for table in actual}
-    return [_difference(table, found.get(table.table)) for table in expected if found.get(table.table) != table]
+    actual_by_name = {table.table: table for table in actual}
+    return [
+        _difference(table, actual_by_name.get(table.table))
+        for table in expected
+        if actual_by_name.get(table.table) != table
+    ]
 
 
 def _difference(expected: TableDigest, actual: TableDigest | None) -> str:

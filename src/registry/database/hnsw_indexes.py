@@ -61,7 +61,7 @@ class HnswIndexes:
 
     def is_ready(self, space: str, dim: int) -> bool:
         """Return whether a space can be searched quickly. If not, or if an index is useless, start a build."""
-        current = {_name(known) for known in self._spaces()}
+        current = {_name(entry) for entry in self._spaces()}
         indexes = self._indexes()
         is_ready = indexes.get(_name(space), not self._needs_index(space))
         if not is_ready or not all(indexes.values()) or indexes.keys() - current:
@@ -112,7 +112,7 @@ class HnswIndexes:
                     if self._stopped.is_set():
                         return
                     time.sleep(_LOCK_POLL_SECONDS)
-                indexes, current = self._indexes(), {_name(known) for known in self._spaces()}
+                indexes, current = self._indexes(), {_name(entry) for entry in self._spaces()}
                 _drop(connection, [name for name, is_complete in indexes.items() if not is_complete])
                 if not indexes.get(_name(space)) and self._needs_index(space):
                     self._build(connection, space, dim)

@@ -53,7 +53,7 @@ def refuse_damaged(copy: Path) -> None:
 
 def damage_message(damaged: Sequence[DamagedTable]) -> str:
     """Return why there is no backup of a damaged database."""
-    names = ", ".join(found.table for found in damaged)
+    names = ", ".join(table.table for table in damaged)
     said = "so there is no backup of it: 'skill-registry admin fsck' says more"
     return f"the database is damaged (tables: {names}), {said}"
 

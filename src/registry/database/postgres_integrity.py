@@ -38,8 +38,8 @@ def damaged_tables(connection: Connection) -> list[DamagedTable]:
     """Return the tables whose rows cannot be read, or, with amcheck, whose rows or indexes are damaged."""
     schema = _amcheck(connection)
     names = [str(row[0]) for row in connection.execute(_TABLES).fetchall()]
-    found = (_checked(connection, name, schema) for name in names)
-    return [table for table in found if table is not None]
+    tables = (_checked(connection, name, schema) for name in names)
+    return [table for table in tables if table is not None]
 
 
 def unchecked_damage(connection: Connection) -> str | None:
@@ -64,13 +64,13 @@ def recreate_table(connection: Connection, table: str) -> None:
             " where contype = 'f' and confrelid = %s::regclass",
             (table,),
         ).fetchall()
-        for other, constraint, _ in references:  # without them, the rows there would have to go too
+        for referrer, constraint, _ in references:  # without them, the rows there would have to go too
             drop = sql.SQL("alter table {} drop constraint {}")
-            connection.execute(drop.format(sql.Identifier(other), sql.Identifier(constraint)))
+            connection.execute(drop.format(sql.Identifier(referrer), sql.Identifier(constraint)))
         connection.execute(sql.SQL("truncate {}").format(name))
-        for other, constraint, definition in references:  # its rows come back after this
+        for referrer, constraint, definition in references:  # its rows come back after this
             add = sql.SQL("alter table {} add constraint {} {} not valid")
-            parts = (sql.Identifier(other), sql.Identifier(constraint), sql.SQL(definition))
+            parts = (sql.Identifier(referrer), sql.Identifier(constraint), sql.SQL(definition))
             connection.execute(add.format(*parts))
 
 
@@ -105,13 +105,13 @@ def _faults(connection: Connection, table: str, schema: str) -> list[str]:
 
 def _damaged_indexes(connection: Connection, table: str, schema: str) -> list[str]:
     check = sql.SQL("select {}(%s::regclass, true)").format(sql.Identifier(schema, "bt_index_check"))
-    found = []
+    messages = []
     for (index,) in connection.execute(_INDEXES, (table,)).fetchall():
         try:
             connection.execute(check, (index,))
         except _DAMAGE as error:
-            found.append(f"index {index}: {_first_line(error)}")
-    return found[:_MESSAGES]
+            messages.append(f"index {index}: {_first_line(error)}")
+    return messages[:_MESSAGES]
 
 
 def _first_line(error: Exception) -> str:

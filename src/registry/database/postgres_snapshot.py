@@ -46,8 +46,8 @@ def dump(url: str, snapshot_name: str, target: Path) -> None:
         raise DumpFailed("pg_dump is not on the PATH: install the client programs of PostgreSQL")
     environment = {"PATH": os.defpath, "HOME": str(Path.home())} | ({"PGPASSWORD": str(password)} if password else {})
     address = make_conninfo("", **{name: str(value) for name, value in parameters.items()})
-    done = subprocess.run(  # noqa: S603 - the program of the operator, without a shell
+    process = subprocess.run(  # noqa: S603 - the program of the operator, without a shell
         [program, *options, f"--dbname={address}"], env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise DumpFailed(f"pg_dump failed: {done.stderr.strip()[-500:]}")
+    if process.returncode:
+        raise DumpFailed(f"pg_dump failed: {process.stderr.strip()[-500:]}")

@@ -99,7 +99,7 @@ class Endpoint(NamedTuple):
 
 def redact_text(text: str) -> str:
     """Return a text without the user and password of any URL in it, also of one that cannot be parsed."""
-    return _USER_INFO.sub(lambda found: "//***@" if found[0].startswith("//") else "***@", text)
+    return _USER_INFO.sub(lambda match: "//***@" if match[0].startswith("//") else "***@", text)
 
 
 def redact_url(url: str) -> str:

@@ -92,6 +92,6 @@ def agents_named(names: Sequence[str], field: str = "agents") -> list[Agent]:
     by_name = {name: agent for agent in AGENTS for name in (agent.name, *agent.others)}
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
-        known = ", ".join(agent.name for agent in AGENTS)
-        raise validation_error(FieldError(field, f"'{unknown[0][:64]}' is no agent that is known: {known}"))
+        agent_names = ", ".join(agent.name for agent in AGENTS)
+        raise validation_error(FieldError(field, f"'{unknown[0][:64]}' is no agent that is known: {agent_names}"))
     return list(dict.fromkeys(by_name[name.lower()] for name in names))

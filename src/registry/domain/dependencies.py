@@ -63,18 +63,20 @@ def declared(table: object, text: str) -> Declared:
     written = list(_of_text(text))
     if named and written and dict(named) != dict(written):
         faults.append("skill-project.toml and the front matter name different ones: keep one of the two lists")
-    found: dict[str, SkillDependency] = {}
+    dependencies: dict[str, SkillDependency] = {}
     for skill_id, requirement in named or written:
         problems = [*_problems(skill_id, requirement)]
-        if skill_id in found:
+        if skill_id in dependencies:
             problems.append(f"{skill_id[:_SHOWN]!r} is named twice")
         if problems:
             faults += problems
         else:
-            found[skill_id] = SkillDependency(id=skill_id, range=requirement)
-    if len(found) > MAX_DEPENDENCIES:
-        faults.append(f"there are {len(found):,}, and at most {MAX_DEPENDENCIES} are allowed: group them in packs")
-    return Declared([found[skill_id] for skill_id in sorted(found)][:MAX_DEPENDENCIES], faults)
+            dependencies[skill_id] = SkillDependency(id=skill_id, range=requirement)
+    if len(dependencies) > MAX_DEPENDENCIES:
+        faults.append(
+            f"there are {len(dependencies):,}, and at most {MAX_DEPENDENCIES} are allowed: group them in packs"
+        )
+    return Declared([dependencies[skill_id] for skill_id in sorted(dependencies)][:MAX_DEPENDENCIES], faults)
 
 
 def named_dependencies(texts: Iterable[str]) -> list[SkillDependency]:

@@ -128,8 +128,8 @@ class _Labelled(msgspec.Struct):
         """Return decoded JSON with tags and capabilities as `split_labels` makes them, before the rules are applied."""
         if not isinstance(value, dict):
             return value
-        given = {name: value[name] for name in ("tags", "capabilities") if name in value}
-        return value | {name: split_labels(labels) for name, labels in given.items() if _are_labels(labels)}
+        members = {name: value[name] for name in ("tags", "capabilities") if name in value}
+        return value | {name: split_labels(labels) for name, labels in members.items() if _are_labels(labels)}
 
 
 class NewSkill(_Labelled, kw_only=True, forbid_unknown_fields=False):
@@ -294,8 +294,8 @@ _MOST_PARTS = 1_000
 
 def example_texts(value: object) -> list[str]:
     """Return the texts of `metadata.examples`: a list, or one text with an example on each line."""
-    given = value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else []
-    return [text for text in given if isinstance(text, str)]
+    lines = value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [text for text in lines if isinstance(text, str)]
 
 
 def split_labels(value: list[str] | str) -> list[str]:
@@ -308,7 +308,7 @@ def split_labels(value: list[str] | str) -> list[str]:
 
 
 def _are_labels(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
 def version_parts(version: str) -> tuple[int, int, int]:

@@ -103,11 +103,11 @@ def expanded_short_form(text: str) -> str | None:
 
     `github:owner/repo/folder#ref`, `owner/repo@skill`, and URLs of known hosts without their scheme.
     """
-    if found := _SHORT.fullmatch(text):
-        name = found[1].lower()
-        return _of_host(HOSTS["github" if name == "gh" else name], found[2])
-    if found := _OWNED_SKILL.fullmatch(text):
-        return None if found[2] == "latest" else _of_host(HOSTS["github"], text)
+    if match := _SHORT.fullmatch(text):
+        name = match[1].lower()
+        return _of_host(HOSTS["github" if name == "gh" else name], match[2])
+    if match := _OWNED_SKILL.fullmatch(text):
+        return None if match[2] == "latest" else _of_host(HOSTS["github"], text)
     host = text.partition("/")[0].lower().removeprefix("www.")
     return f"https://{text}" if "/" in text and host in HOSTS.values() else None
 
@@ -140,10 +140,10 @@ def as_url(text: str) -> str:
 
 def refuse_other_schemes(text: str) -> None:
     """Raise ValueError for an address that is neither http nor https, with what to write instead."""
-    if found := _SSH.fullmatch(text) or _SCP.fullmatch(text):
-        raise ValueError(f"ssh is not supported: write https://{found[1]}/{found[2].lstrip('/')}")
-    if found := _OTHER_SCHEME.fullmatch(text):
-        scheme, host, path = found.groups()
+    if match := _SSH.fullmatch(text) or _SCP.fullmatch(text):
+        raise ValueError(f"ssh is not supported: write https://{match[1]}/{match[2].lstrip('/')}")
+    if match := _OTHER_SCHEME.fullmatch(text):
+        scheme, host, path = match.groups()
         if scheme.lower() == "file":
             raise ValueError(f"file URLs are not supported: write the path of the folder, {path or '/'}")
         raise ValueError(f"{scheme} is not supported: write an http:// or https:// URL, such as https://{host}{path}")
@@ -174,8 +174,8 @@ def place_of(url: str) -> str:
 
 def _without_skill(text: str) -> tuple[str, str | None]:
     """Split a `@skill` or, as pip has it, a `.git@ref` off an address: the ref becomes a fragment."""
-    if (found := _PIP.fullmatch(text)) and (found[2] or found[3]):
-        return f"{found[1]}#{found[2] or 'HEAD'}" + (f":{found[3]}" if found[3] else ""), None
+    if (match := _PIP.fullmatch(text)) and (match[2] or match[3]):
+        return f"{match[1]}#{match[2] or 'HEAD'}" + (f":{match[3]}" if match[3] else ""), None
     scheme, mark, rest = text.partition("://")
     head, slash, tail = rest.partition("/")
     before, at, after = tail.rpartition("@")

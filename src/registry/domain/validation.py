@@ -73,10 +73,10 @@ def unknown_names(value: Any, kind: Any, field: str = ROOT) -> Iterator[str]:
     """Yield the dotted names of the members of decoded JSON that its type does not have, also within structs."""
     member, _ = _open(kind, value)
     if isinstance(value, dict) and _is_struct(member):
-        known = {one.encode_name: one.type for one in _fields(member)}
+        type_of = {entry.encode_name: entry.type for entry in _fields(member)}
         for name, item in value.items():
-            if name in known:
-                yield from unknown_names(item, known[name], dotted(field, name))
+            if name in type_of:
+                yield from unknown_names(item, type_of[name], dotted(field, name))
             else:
                 yield dotted(field, name)
 
@@ -84,8 +84,8 @@ def unknown_names(value: Any, kind: Any, field: str = ROOT) -> Iterator[str]:
 @functools.cache
 def fields_of_lines(kind: Any) -> frozenset[str]:
     """Return the names of a struct's texts that may have line breaks; none for any other type."""
-    known = _fields(kind) if _is_struct(kind) else ()
-    return frozenset(one.encode_name for one in known if _extra(_open(one.type, "")[1], "multiline"))
+    members = _fields(kind) if _is_struct(kind) else ()
+    return frozenset(member.encode_name for member in members if _extra(_open(member.type, "")[1], "multiline"))
 
 
 def _own_error(value: Any, kind: Any, metas: list[Meta], field: str) -> FieldError | None:
@@ -110,14 +110,14 @@ def _inner_errors(value: Any, kind: Any, field: str) -> Iterator[FieldError]:
 
 
 def _struct_errors(value: dict[str, Any], kind: type[msgspec.Struct], field: str) -> Iterator[FieldError]:
-    for known in _fields(kind):
-        name = dotted(field, known.encode_name)
-        if known.encode_name in value:
-            yield from find_errors(value[known.encode_name], known.type, name)
-        elif known.required:
+    for member in _fields(kind):
+        name = dotted(field, member.encode_name)
+        if member.encode_name in value:
+            yield from find_errors(value[member.encode_name], member.type, name)
+        elif member.required:
             yield FieldError(name, "is required")
     if kind.__struct_config__.forbid_unknown_fields:
-        names = {known.encode_name for known in _fields(kind)}
+        names = {entry.encode_name for entry in _fields(kind)}
         for name in value.keys() - names:
             yield FieldError(dotted(field, name), f"is unknown: the fields are {', '.join(sorted(names))}")
 
@@ -154,8 +154,8 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _field_error(message: str, kind: Any, metas: list[Meta], field: str) -> FieldError:
-    before, found, place = message.rpartition(_PLACE)
-    if found and place.endswith("`"):
+    before, separator, place = message.rpartition(_PLACE)
+    if separator and place.endswith("`"):
         message, place = before, place[:-1]
         field = field + place if place.startswith("[") else dotted(field, place.lstrip("."))
     if wrong := _WRONG_TYPE.match(message):

@@ -84,14 +84,14 @@ def _intersection(intervals: list[_Interval]) -> _Interval:
 
 def _compared(text: str) -> _Interval:
     """Return the interval of one comparison."""
-    given = [int(number) for number in _NUMBER.findall(text)]
-    first, following = _padded(given), _after(given, len(given)) if given else _END
+    numbers = [int(number) for number in _NUMBER.findall(text)]
+    first, following = _padded(numbers), _after(numbers, len(numbers)) if numbers else _END
     match text.rstrip("0123456789. "):
         case "^":
-            fixed = next((place for place, number in enumerate(given, start=1) if number), len(given))
-            interval = _Interval(first, _after(given, fixed))
+            fixed = next((place for place, number in enumerate(numbers, start=1) if number), len(numbers))
+            interval = _Interval(first, _after(numbers, fixed))
         case "~":
-            interval = _Interval(first, _after(given, min(len(given), 2)))
+            interval = _Interval(first, _after(numbers, min(len(numbers), 2)))
         case ">=":
             interval = _Interval(first, _END)
         case ">":
@@ -105,9 +105,9 @@ def _compared(text: str) -> _Interval:
     return interval
 
 
-def _after(given: list[int], fixed: int) -> _Parts:
+def _after(numbers: list[int], fixed: int) -> _Parts:
     """Return the first version that differs from the given one in its first `fixed` numbers and is above it."""
-    return _padded([*given[: fixed - 1], given[fixed - 1] + 1])
+    return _padded([*numbers[: fixed - 1], numbers[fixed - 1] + 1])
 
 
 def _padded(numbers: list[int]) -> _Parts:

@@ -45,7 +45,7 @@ class CorpusIndex(NamedTuple):
 
 @contextmanager
 def corpus_index(
-    corpus: Sequence[Entry], folder: Path, embedder: Embedder | None, progress: Progress = lambda done, total: None
+    corpus: Sequence[Entry], folder: Path, embedder: Embedder | None, progress: Progress = lambda count, total: None
 ) -> Iterator[CorpusIndex]:
     """Yield an index of a corpus in an empty folder. Raises IncompleteIndex."""
     with closing(SqliteDatabase(folder / "corpus.db")) as database:

@@ -76,16 +76,16 @@ def read_qrels(path: Path) -> dict[str, Gains]:
 
 def _read_jsonl(path: Path, line_type: type[_Line]) -> list[_Line]:
     decoder = msgspec.json.Decoder(line_type)
-    found: dict[str, _Line] = {}
+    lines: dict[str, _Line] = {}
     for number, line in _lines(path):
         try:
             decoded = decoder.decode(line)
         except msgspec.MsgspecError as error:
             raise DatasetError(f"{path}:{number}: {error}") from None
-        if decoded.id in found:
+        if decoded.id in lines:
             raise DatasetError(f"{path}:{number}: the id '{decoded.id}' is there twice")
-        found[decoded.id] = decoded
-    return list(found.values())
+        lines[decoded.id] = decoded
+    return list(lines.values())
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

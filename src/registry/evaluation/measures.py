@@ -14,9 +14,9 @@ Measure = Callable[[Sequence[str], Gains], float]
 
 def ndcg(ranking: Sequence[str], gains: Gains) -> float:
     """Return nDCG@10 with linear gains and log2 discounts (Järvelin and Kekäläinen, 2002)."""
-    found = sum(gains.get(document, 0.0) / math.log2(rank + 2) for rank, document in enumerate(ranking[:DEPTH]))
+    total = sum(gains.get(document, 0.0) / math.log2(rank + 2) for rank, document in enumerate(ranking[:DEPTH]))
     best = sorted(gains.values(), reverse=True)[:DEPTH]
-    return found / sum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
+    return total / sum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
 
 
 def recall(depth: int) -> Measure:

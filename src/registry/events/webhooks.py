@@ -160,8 +160,8 @@ class WebhookSender:
             event = _most_severe(events & set(hook.events))
             if event is None:
                 continue
-            made = {"id": secrets.token_hex(16), "event": event, "hook": name, "created_at": timestamp(self._clock())}
-            notice = Notice(**made, **fields)
+            facts = {"id": secrets.token_hex(16), "event": event, "hook": name, "created_at": timestamp(self._clock())}
+            notice = Notice(**facts, **fields)
             transaction.execute(
                 "insert into deliveries (id, hook, job_id, event, body, state, tries, next_try)"
                 " values (?, ?, ?, ?, ?, 'pending', 0, 0) on conflict (job_id, hook) do nothing",

@@ -35,15 +35,15 @@ class Match(NamedTuple):
 def matches(text: str, *, prose: bool) -> list[Match]:
     """Return at most three matches of each rule, on different lines, in order of line. `prose`: Markdown or text."""
     data, joints = _joined(text)
-    found: list[Match] = []
+    hits: list[Match] = []
     for rule in possible_rules(data):
         if prose or not rule.prose:
             line, at = 1, 0
             for begin in _first_of_lines(rule, data):
                 line += data.count(b"\n", at, begin)
                 at = begin
-                found.append(Match(rule, line + bisect_right(joints, begin)))
-    return sorted(found, key=attrgetter("line"))
+                hits.append(Match(rule, line + bisect_right(joints, begin)))
+    return sorted(hits, key=attrgetter("line"))
 
 
 def _joined(text: str) -> tuple[bytes, list[int]]:
@@ -74,11 +74,11 @@ def _filter() -> re2.Filter:
 
 def _first_of_lines(rule: Rule, data: bytes) -> Iterator[int]:
     """Yield where the first match of each line begins, of at most three lines."""
-    stronger = [_Overlaps(other, data) for other in RULES if other.id in rule.unless]
+    stronger = [_Overlaps(stronger_rule, data) for stronger_rule in RULES if stronger_rule.id in rule.unless]
     count = at = 0
     while count < _MAX_PER_RULE and (span := _next(rule, data, at)):
         begin, end = span
-        if (covered := max((other.covers_to(begin, end) for other in stronger), default=0)) > begin:
+        if (covered := max((overlap.covers_to(begin, end) for overlap in stronger), default=0)) > begin:
             at = max(covered, end)
             continue
         yield begin

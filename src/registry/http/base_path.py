@@ -57,9 +57,9 @@ async def serve_below(app: ASGIApp, prefix: str, scope: Scope, receive: Receive,
     await app(scope, receive, _relocating(send, prefix.encode()))
 
 
-def _values(scope: Any, wanted: bytes) -> list[bytes]:
+def _values(scope: Any, header: bytes) -> list[bytes]:
     """Return the values of a header, also those that one field lists, in order."""
-    fields = [value for name, value in scope["headers"] if name == wanted]
+    fields = [value for name, value in scope["headers"] if name == header]
     return [value.strip() for field in fields for value in field.split(b",")]
 
 

@@ -35,10 +35,10 @@ def not_modified(
     The tag must have been read with the content, or before it. A 304 says again how the response may be kept: what it
     says replaces what the caller knows.
     """
-    known = _tags(request.headers.getall("If-None-Match", []), weak=True)
-    if known is not None and (ANY_ETAG in known or etag in known):
-        kept = {name: value for name, value in headers.items() if name == "Cache-Control"}
-        return Response(b"", status_code=304, headers={**kept, "ETag": etag})  # type: ignore[arg-type]
+    tags = _tags(request.headers.getall("If-None-Match", []), weak=True)
+    if tags is not None and (ANY_ETAG in tags or etag in tags):
+        cache_headers = {name: value for name, value in headers.items() if name == "Cache-Control"}
+        return Response(b"", status_code=304, headers={**cache_headers, "ETag": etag})  # type: ignore[arg-type]
     return Response(answer, headers={**headers, "ETag": etag})
 
 

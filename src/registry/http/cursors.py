@@ -67,6 +67,6 @@ def next_by_offset(
 
 def _next(request: Request[Any, Any, Any], services: Services, name: str, value: str) -> dict[str, str]:
     query = parse_qsl(request.scope["query_string"].decode("ascii"), keep_blank_values=True)
-    kept = [pair for pair in query if pair[0] not in ("cursor", "offset")]
-    target = f"{base_url(request, services)}{request.url.path}?{urlencode([*kept, (name, value)])}"
+    pairs = [pair for pair in query if pair[0] not in ("cursor", "offset")]
+    target = f"{base_url(request, services)}{request.url.path}?{urlencode([*pairs, (name, value)])}"
     return {"Link": f'<{target}>; rel="next"'}

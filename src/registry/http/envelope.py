@@ -153,8 +153,8 @@ _FRAMEWORK_ERRORS: Mapping[int, Callable[[], RegistryError]] = {
 
 
 def _invalid_request(exception: HTTPException) -> RegistryError:
-    found = exception.extra if isinstance(exception.extra, list) else []
+    details = exception.extra if isinstance(exception.extra, list) else []
     faults = [
-        FieldError(str(fault.get("key", "request")), str(fault.get("message", "is not valid"))) for fault in found
+        FieldError(str(fault.get("key", "request")), str(fault.get("message", "is not valid"))) for fault in details
     ]
     return errors.validation_error(*faults or [FieldError("request", "is not valid")])

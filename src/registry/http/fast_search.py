@@ -95,11 +95,11 @@ class FastSearch:
 
     async def _answer(self, search: _Search, scope: Any, message: Any) -> HttpResponse | None:
         services = self._services
-        asked = self._asked(search, scope, message) if services.ready.is_set() else None
-        if asked is None or not await admits_reading(services, scope):
+        body = self._asked(search, scope, message) if services.ready.is_set() else None
+        if body is None or not await admits_reading(services, scope):
             return None
         try:
-            task = search.task(scope, services, asked).then(partial(_response, scope))
+            task = search.task(scope, services, body).then(partial(_response, scope))
             return await _compressed(scope, await self._turns.run(scope, task))
         except RegistryError as error:
             return error_answer(error)
@@ -131,16 +131,16 @@ def _query_of(rules: QueryRules, query: bytes, body: bytes) -> SearchBody | None
     return None if values is None else search_body(values)
 
 
-def _found(scope: Any, services: Services, asked: SearchBody) -> SearchTask[Ok[SearchData]]:
-    return search_task(services, asked).then(partial(answered, scope, services))
+def _found(scope: Any, services: Services, body: SearchBody) -> SearchTask[Ok[SearchData]]:
+    return search_task(services, body).then(partial(answered, scope, services))
 
 
-def _resolved(scope: Any, services: Services, asked: ResolveBody) -> SearchTask[Ok[ResolveData]]:
-    return resolve_task(services, asked).then(partial(resolved, scope))
+def _resolved(scope: Any, services: Services, body: ResolveBody) -> SearchTask[Ok[ResolveData]]:
+    return resolve_task(services, body).then(partial(resolved, scope))
 
 
-def _response(scope: Any, found: Ok[Any]) -> HttpResponse:
-    body = msgspec.json.encode(found)
+def _response(scope: Any, outcome: Ok[Any]) -> HttpResponse:
+    body = msgspec.json.encode(outcome)
     answer = HttpResponse(200, {"content-type": "application/json", "content-length": str(len(body))}, body)
     is_small = COMPRESSED_FROM_BYTES <= len(body) <= LARGE_BYTES
     return _with_body(answer, compress(body)) if is_small and _takes_gzip(scope) else answer

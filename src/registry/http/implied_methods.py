@@ -35,11 +35,11 @@ class ImpliedMethods:
 
     async def _ask(self, method: str, scope: Any, receive: Receive, send: Send) -> None:
         # A copy, because the server and the log still need the method that was sent.
-        asked: Any = {**scope, "method": method}
+        inner_scope: Any = {**scope, "method": method}
         try:
-            await self._app(asked, receive, send)
+            await self._app(inner_scope, receive, send)
         finally:
-            scope["path_template"] = asked.get("path_template")
+            scope["path_template"] = inner_scope.get("path_template")
 
 
 def _head_only(send: Send) -> Send:

@@ -185,11 +185,11 @@ def _declarations(handler: BaseRouteHandler) -> dict[str, _Declared]:
 
 
 def _used_dependencies(handler: BaseRouteHandler) -> Iterator[Any]:
-    known, wanted = handler.resolve_dependencies(), list(handler.parsed_fn_signature.parameters)
-    while wanted:
-        if (provide := known.get(wanted.pop())) is not None:
+    dependencies, names = handler.resolve_dependencies(), list(handler.parsed_fn_signature.parameters)
+    while names:
+        if (provide := dependencies.get(names.pop())) is not None:
             yield provide
-            wanted.extend(provide.parsed_fn_signature.parameters)
+            names.extend(provide.parsed_fn_signature.parameters)
 
 
 def _declared(field: FieldDefinition, rules: ParameterKwarg) -> _Declared:
@@ -219,18 +219,18 @@ def dependency(parameters: Sequence[Parameter], make: Callable[[Mapping[str, Any
     names = {f"by_{parameter.name.replace('.', '_')}": parameter for parameter in parameters}
 
     def read(**values: Any) -> _T:
-        given = {names[name].name: value for name, value in values.items() if value != names[name].default}
-        return make(given)
+        arguments = {names[name].name: value for name, value in values.items() if value != names[name].default}
+        return make(arguments)
 
     kinds = {name: _annotated(parameter) for name, parameter in names.items()}
-    made = inspect.signature(make).return_annotation
-    read.__annotations__ = {**kinds, "return": made}
+    return_type = inspect.signature(make).return_annotation
+    read.__annotations__ = {**kinds, "return": return_type}
     read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what `inspect` reads
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=names[name].default, annotation=kind)
             for name, kind in kinds.items()
         ],
-        return_annotation=made,
+        return_annotation=return_type,
     )
     return read
 

@@ -39,10 +39,10 @@ class _Kept(NamedTuple):
     messages: Sequence[Any]
 
 
-def _kept_bytes(key: _Key, kept: _Kept) -> int:
+def _kept_bytes(key: _Key, entry: _Kept) -> int:
     _, query, body, headers = key
     sent = len(query) + len(body) + sum(len(name) + len(value) for name, value in headers)
-    return _ENTRY_BYTES + sent + _body_bytes(kept.messages)
+    return _ENTRY_BYTES + sent + _body_bytes(entry.messages)
 
 
 def _body_bytes(messages: Sequence[Any]) -> int:
@@ -98,15 +98,15 @@ class ResponseCache:
             return
         varies = [header for header in scope["headers"] if header[0] in _VARIES]
         key = ((scope["method"], scope["path"]), scope["query_string"], first["body"], tuple(varies))
-        kept = self._answers.get(key)
-        if kept is not None and await self._may_send(kept, scope):
-            for message in kept.messages:
+        entry = self._answers.get(key)
+        if entry is not None and await self._may_send(entry, scope):
+            for message in entry.messages:
                 await send(message.copy())
             return
         await self._answer(key, scope, replayed(first, receive), send)
 
-    async def _may_send(self, kept: _Kept, scope: HTTPScope) -> bool:
-        is_fresh = time.monotonic() < kept.until and kept.number == await self._number()
+    async def _may_send(self, entry: _Kept, scope: HTTPScope) -> bool:
+        is_fresh = time.monotonic() < entry.until and entry.number == await self._number()
         return is_fresh and await self._admits(scope)
 
     async def _answer(self, key: _Key, scope: HTTPScope, receive: Receive, send: Send) -> None:

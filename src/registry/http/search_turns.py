@@ -60,12 +60,12 @@ class SearchTurns:
             self._together = _CALM
         if self._database.is_local and not self._pending and not self._together:
             with database_file_allowed:
-                found = task.at_once()
-            if found is not None:
+                result = task.at_once()
+            if result is not None:
                 self._alone += 1
                 if self._alone % _LOOKING == 0:
                     await self._look_for_others()
-                return found
+                return result
         return await self._in_turn(scope, task)
 
     async def _waits(self, task: SearchTask[_Found]) -> bool:

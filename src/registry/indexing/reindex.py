@@ -109,12 +109,12 @@ class Reindexing:
     def _reindex(self, task: _Task) -> None:
         job, started, saved = task.job, time.monotonic(), 0.0
 
-        def progress(done: int, total: int) -> None:
+        def progress(count: int, total: int) -> None:
             nonlocal saved
             now = time.monotonic()
-            job.done, job.total = done, total
-            job.rate = round(done / max(now - started, 1e-3), 1)
-            job.eta_seconds = round((total - done) / job.rate, 1) if job.rate else None
+            job.done, job.total = count, total
+            job.rate = round(count / max(now - started, 1e-3), 1)
+            job.eta_seconds = round((total - count) / job.rate, 1) if job.rate else None
             if now - saved >= _SAVE_SECONDS:
                 saved = now
                 self._save(task)

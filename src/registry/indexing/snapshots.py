@@ -127,8 +127,8 @@ class IndexSnapshots:
             put_checked(self._store, key, packed)
         with self._database.write() as transaction:
             transaction.put_fact(_FACT, msgspec.json.encode(snapshot).decode())
-        kept = {key, previous.key if previous else key}  # a replica may be downloading the previous one
-        for old in [stored for stored in self._store.keys(self._prefix) if stored not in kept]:
+        keys = {key, previous.key if previous else key}  # a replica may be downloading the previous one
+        for old in [stored for stored in self._store.keys(self._prefix) if stored not in keys]:
             self._store.remove(old)
         return snapshot
 

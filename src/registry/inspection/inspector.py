@@ -155,20 +155,20 @@ class Inspector:
         meanwhile: Callable[[], object] = lambda: None,
     ) -> Iterator[SkillFindings | OSError]:
         """Yield the result of each item. After the death of a process, the item it died at is repeated once."""
-        done, died_at = 0, -1
-        while done < len(items):
-            batch = list(items[done : done + _ITEMS_PER_REQUEST])
+        count, died_at = 0, -1
+        while count < len(items):
+            batch = list(items[count : count + _ITEMS_PER_REQUEST])
             try:
                 for answer in self._answers(request(batch), len(batch), meanwhile):
-                    done += 1
+                    count += 1
                     yield _result(answer)
             except _NotDone as problem:
-                if isinstance(problem, _Died) and died_at != done:
-                    died_at = done
+                if isinstance(problem, _Died) and died_at != count:
+                    died_at = count
                     continue
-                if isinstance(items[done], Path):
-                    _log.warning("%s: %s", items[done], problem)
-                done += 1
+                if isinstance(items[count], Path):
+                    _log.warning("%s: %s", items[count], problem)
+                count += 1
                 yield not_scanned(problem)
 
     def close(self) -> None:

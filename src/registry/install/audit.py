@@ -173,8 +173,8 @@ class Auditor:
         for skill in proven:
             withdrawn = reading.of(skill.logged.skill_id, skill.version)
             if withdrawn is not None:
-                found = WithdrawnSkill(id=skill.id, version=skill.version, registry=url, withdrawn=withdrawn)
-                report.withdrawn.append(found)
+                entry = WithdrawnSkill(id=skill.id, version=skill.version, registry=url, withdrawn=withdrawn)
+                report.withdrawn.append(entry)
 
     def _verifier(self, skills: Sequence[LockedSkill]) -> Verifier:
         if self._trusted is not None:

@@ -139,12 +139,12 @@ def _bounds(
 
 def installed_of(catalog: Catalog, registry: str) -> dict[str, InstalledSkill]:
     """Return the installed skills of a registry by their ids there. `registry` is that of `registry_of`."""
-    found = {}
+    skills = {}
     for stored in catalog.installed():
         install = find_install(catalog.database, str(stored.folder))
         if install is not None and install.release is not None and registry_of(install.origin) == registry:
-            found[install.release.skill_id] = InstalledSkill(stored, install)
-    return found
+            skills[install.release.skill_id] = InstalledSkill(stored, install)
+    return skills
 
 
 def missing_dependencies(package: Package, chosen: ChosenRelease | None) -> list[str]:
@@ -206,16 +206,16 @@ class _Shelf:
             if self._is_exact or self._root.release.yanked:
                 return [_choice(self._root.release)]
             return self._highest_first(skill_id)
-        kept = self.installed.get(skill_id)
-        if kept is not None and self._stays(kept):
-            return [kept.choice]
-        choices = [kept.choice] if kept is not None else []
+        skill = self.installed.get(skill_id)
+        if skill is not None and self._stays(skill):
+            return [skill.choice]
+        choices = [skill.choice] if skill is not None else []
         locked = self._locked.get(skill_id)
         named = self._all(skill_id).get(locked.version) if locked is not None else None
         if named is not None and not (named.withdrawn and named.withdrawn.state == "revoked"):
             choices.append(_choice(named))
-        known = {choice.version for choice in choices}
-        return choices + [choice for choice in self._highest_first(skill_id) if choice.version not in known]
+        versions = {choice.version for choice in choices}
+        return choices + [choice for choice in self._highest_first(skill_id) if choice.version not in versions]
 
     def _highest_first(self, skill_id: str) -> list[Choice]:
         active = [release for release in self._all(skill_id).values() if not release.yanked]
@@ -232,10 +232,10 @@ class _Shelf:
     def _all(self, skill_id: str) -> dict[str, Release]:
         if skill_id not in self._releases:
             try:
-                found = self._registry.releases(skill_id)
+                releases = self._registry.releases(skill_id)
             except RegistryError:
-                found = []
-            self._releases[skill_id] = {release.version: release for release in found}
+                releases = []
+            self._releases[skill_id] = {release.version: release for release in releases}
         return self._releases[skill_id]
 
     def is_allowed(self, choice: Choice) -> bool:
@@ -249,15 +249,15 @@ class _Shelf:
         return self._too_new[key] is None
 
     def _is_kept(self, choice: Choice) -> bool:
-        kept = self.installed.get(choice.skill_id)
+        skill = self.installed.get(choice.skill_id)
         is_root = choice.skill_id == self._root.release.skill_id
-        return not is_root and kept is not None and kept.stored.skill.version == choice.version
+        return not is_root and skill is not None and skill.stored.skill.version == choice.version
 
     def why_none(self, skill_id: str, requirement: str | None) -> str:
         """Return why no version of a skill can be chosen."""
-        kept = self.installed.get(skill_id)
-        if kept is not None and self._stays(kept):
-            return f"{skill_id} {kept.stored.skill.version} is installed, and pinned or changed in its folder"
+        skill = self.installed.get(skill_id)
+        if skill is not None and self._stays(skill):
+            return f"{skill_id} {skill.stored.skill.version} is installed, and pinned or changed in its folder"
         releases = list(self._all(skill_id).values())
         if not releases:
             return f"its registry has no skill {skill_id}: ask its publisher"
@@ -271,7 +271,9 @@ class _Shelf:
         if self._is_kept(choice):
             return None
         release = self._all(choice.skill_id).get(choice.version, self._root.release)
-        reasons = [reason for other, reason in self._too_new.items() if other.skill_id == choice.skill_id and reason]
+        reasons = [
+            reason for candidate, reason in self._too_new.items() if candidate.skill_id == choice.skill_id and reason
+        ]
         return ChosenRelease(self._registry, release, tuple(reasons))
 
     def locked_state(self, chosen: ChosenRelease) -> LockedSkill | None:

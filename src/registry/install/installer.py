@@ -69,9 +69,9 @@ class Installer:
         # The lock names everything that comes along.
         plan = Plan(located, ()) if order.is_locked else self._planner.plan(located, partial(progress, "finding"))
         progress("fetching")
-        with ExitStack() as kept:
-            companions = self.staged_companions(kept, plan, order, progress)
-            root, lacking = self._prepared(kept, plan.location, order, progress)
+        with ExitStack() as stack:
+            companions = self.staged_companions(stack, plan, order, progress)
+            root, lacking = self._prepared(stack, plan.location, order, progress)
             progress("placing")
             try:
                 *others, skill_id = self._placer.place([*companions, root])
@@ -86,18 +86,18 @@ class Installer:
 
     def _prepared(
         self,
-        kept: ExitStack,
+        stack: ExitStack,
         located: PackageLocation,
         order: InstallOrder,
         progress: Callable[[Step], None],
         former: Former | None = None,
     ) -> tuple[Placement, list[str]]:
-        """Stage and check a package until `kept` is closed; return it with notes. Raises as `install`."""
+        """Stage and check a package until `stack` is closed; return it with notes. Raises as `install`."""
         wanted = located.chosen or pinned(self._offers.with_credentials(located.origin), order.commit)
         on_refused = partial(self._parts.notify_refused, located.listed)
         checking = partial(progress, "checking")
         known = Known(order.sha256, offline=order.offline)
-        staged = kept.enter_context(
+        staged = stack.enter_context(
             self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking, known=known)
         )
         package = staged.package
@@ -131,7 +131,7 @@ class Installer:
         return [self._companion(kept, companion, order, progress) for companion in plan.companions]
 
     def _companion(
-        self, kept: ExitStack, companion: Companion, order: InstallOrder, progress: Callable[[Step], None]
+        self, stack: ExitStack, companion: Companion, order: InstallOrder, progress: Callable[[Step], None]
     ) -> Placement:
         """Stage and check a package that comes along: the one that the lock names, if it names this version."""
         located, locked, former = companion
@@ -145,7 +145,7 @@ class Installer:
             check_names=order.check_names,
         )
         try:
-            return self._prepared(kept, located, own, progress, _former(self._local.root, former))[0]
+            return self._prepared(stack, located, own, progress, _former(self._local.root, former))[0]
         except RegistryError as error:
             raise concerning(str(located.listed), error) from None
 
@@ -266,8 +266,8 @@ def inherited_by(package: Package, listing: Listed | None) -> Inherited | None:
     if listing is None:
         return None
     stated = read_skill_folder(package.folder).stated
-    given = {name: getattr(listing, name) or None for name in Inherited.__struct_fields__ if name not in stated}
-    return Inherited(**given) if any(given.values()) else None
+    fields = {name: getattr(listing, name) or None for name in Inherited.__struct_fields__ if name not in stated}
+    return Inherited(**fields) if any(fields.values()) else None
 
 
 def version_of(package: Package, inherited: Inherited | None) -> str:

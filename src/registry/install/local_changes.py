@@ -46,16 +46,16 @@ def described(changes: LocalChanges) -> str:
     reason = "its files were changed locally since the installation"
     if not changes.compared:
         names = _names(changes.changed)
-        known = f"modified after it: {names}" if names else "no file has a later time"
-        return f"{reason} ({known}; its origin does not have the installed version any more, or cannot be reached)"
+        evidence = f"modified after it: {names}" if names else "no file has a later time"
+        return f"{reason} ({evidence}; its origin does not have the installed version any more, or cannot be reached)"
     kinds = (("changed", changes.changed), ("added", changes.added), ("removed", changes.removed))
     return f"{reason}: " + "; ".join(f"{kind} {_names(files)}" for kind, files in kinds if files)
 
 
 def _names(files: list[str]) -> str:
-    shown = 5
-    more = f" and {len(files) - shown} more" if len(files) > shown else ""
-    return ", ".join(files[:shown]) + more
+    limit = 5
+    more = f" and {len(files) - limit} more" if len(files) > limit else ""
+    return ", ".join(files[:limit]) + more
 
 
 def _installed(parts: InstallParts, install: InstallRecord) -> Origin | ChosenRelease:
@@ -87,8 +87,8 @@ def _compared(before: Path, after: Path) -> LocalChanges:
 
 
 def _bounded(lines: Iterable[str]) -> list[str]:
-    shown = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…" for line in islice(lines, _MAX_LINES + 1)]
-    return shown if len(shown) <= _MAX_LINES else [*shown[:_MAX_LINES], _MORE]
+    excerpt = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…" for line in islice(lines, _MAX_LINES + 1)]
+    return excerpt if len(excerpt) <= _MAX_LINES else [*excerpt[:_MAX_LINES], _MORE]
 
 
 def _diff_lines(before: Path, after: Path, names: Iterable[str]) -> Iterator[str]:

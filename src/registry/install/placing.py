@@ -148,10 +148,10 @@ class Placer:
         free.
         """
         folder = self._local.root / name
-        other = self._local.root / slug((listed or name).replace("/", "-"))
+        place = self._local.root / slug((listed or name).replace("/", "-"))
         is_taken = name in taken or self._is_taken(transaction, folder)
-        if other.name not in (name, "", *RESERVED_IDS) and is_taken:
-            folder = other
+        if place.name not in (name, "", *RESERVED_IDS) and is_taken:
+            folder = place
         self._refuse_taken(transaction, folder)
         return folder
 

@@ -67,7 +67,7 @@ class InstallPolicy:
         elif isinstance(origin, SourceOrigin):
             place, is_allowed = "a skill of this registry", REGISTRY in allowed
         else:
-            place, is_allowed = redact_url(origin.url), any(_is_below(origin.url, one) for one in allowed)
+            place, is_allowed = redact_url(origin.url), any(_is_below(origin.url, base) for base in allowed)
         if not is_allowed:
             raise forbidden(f"install.allowed does not name {place}: it allows {', '.join(allowed)}")
 
@@ -105,8 +105,8 @@ class InstallPolicy:
         self.check_origin(origin)
         version = release[1].version if release else package.version
         name = release[1].skill_id if release else package.name
-        shown = f"{name} {version}"
-        problems = [*self._risk_problems(package, shown), *self._age_problems(package, origin, release, shown)]
+        title = f"{name} {version}"
+        problems = [*self._risk_problems(package, title), *self._age_problems(package, origin, release, title)]
         if not problems:
             return []
         states = [version] if release else [commit or "", package.digest, package.packed_digest]
@@ -114,47 +114,47 @@ class InstallPolicy:
             raise forbidden("; ".join(problems))
         return [f"allowed by an exception of the manifest: {problem}" for problem in problems]
 
-    def _risk_problems(self, package: Package, shown: str) -> list[str]:
+    def _risk_problems(self, package: Package, title: str) -> list[str]:
         report, most = package.findings, RISKS.index(self._settings.max_risk)
         if RISKS.index(report.risk) <= most:
             return []
         grave = [finding for finding in report.findings if RISKS.index(finding.severity) > most]
         named = "; ".join(_line(finding) for finding in grave[:_SHOWN_FINDINGS])
         more = f"; and {len(grave) - _SHOWN_FINDINGS} more" if len(grave) > _SHOWN_FINDINGS else ""
-        return [f"install.max_risk is {self._settings.max_risk}, and {shown} has {report.risk} risk: {named}{more}"]
+        return [f"install.max_risk is {self._settings.max_risk}, and {title} has {report.risk} risk: {named}{more}"]
 
     def _age_problems(
-        self, package: Package, origin: Origin, release: tuple[DatedRegistry, Release] | None, shown: str
+        self, package: Package, origin: Origin, release: tuple[DatedRegistry, Release] | None, title: str
     ) -> list[str]:
         if not self._settings.least_age:
             return []
         at = release[0].published_at(release[1]) if release else self._first_seen(origin, package)
         if not self._is_new(at):
             return []
-        known = f"was {'published' if release else 'first seen'} {at}"
+        age = f"was {'published' if release else 'first seen'} {at}"
         least = self._settings.min_age
-        return [f"install.min_age is {least}, and {shown} {known}: it can be installed {self._from(at)}"]
+        return [f"install.min_age is {least}, and {title} {age}: it can be installed {self._from(at)}"]
 
     def _first_seen(self, origin: Origin, package: Package) -> str:
         """Return when a package was first seen at an origin, and remember that if it is now."""
         where = "select at from sightings where place = ? and digest = ?"
-        known = (_place(origin), package.digest)
+        sighting = (_place(origin), package.digest)
         with self._database.write() as transaction:
-            rows = transaction.read(where, known)
+            rows = transaction.read(where, sighting)
             if rows:
                 return str(rows[0][0])
             now = timestamp(self._clock())
-            transaction.execute("insert into sightings (place, digest, at) values (?, ?, ?)", (*known, now))
+            transaction.execute("insert into sightings (place, digest, at) values (?, ?, ?)", (*sighting, now))
             return now
 
     def _is_new(self, at: str) -> bool:
         """Return whether a time is not long enough ago. One that is no time counts as now."""
-        made = _moment(at)
-        return made is None or self._clock() - made < self._least_age
+        moment = _moment(at)
+        return moment is None or self._clock() - moment < self._least_age
 
     def _from(self, at: str) -> str:
-        made = _moment(at)
-        return "never" if made is None else f"from {timestamp(made + self._least_age)}"
+        moment = _moment(at)
+        return "never" if moment is None else f"from {timestamp(moment + self._least_age)}"
 
     @property
     def _least_age(self) -> timedelta:
@@ -191,10 +191,10 @@ def _place(origin: Origin) -> str:
 
 def _moment(at: str) -> datetime | None:
     try:
-        made = datetime.fromisoformat(at)
+        moment = datetime.fromisoformat(at)
     except ValueError:
         return None
-    return made if made.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None
 
 
 def _line(finding: Finding) -> str:

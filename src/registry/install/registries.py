@@ -158,9 +158,9 @@ class LoggedRegistry:
             answer = self._remote.log_proof(release.skill_id, release.version)
             earlier = None if known is None else SeenLog(key=known.key, checkpoint=known.checkpoint)
             verifier = self._monitor.verify(self._remote, answer.checkpoint, earlier=earlier)
-            found = package.findings
+            findings = package.findings
             proof = PinnedProof(
-                **msgspec.structs.asdict(answer), key=verifier.text, risk=found.risk, rules=rules_of(found)
+                **msgspec.structs.asdict(answer), key=verifier.text, risk=findings.risk, rules=rules_of(findings)
             )
             state = check_release(proof, verifier, logged)
             self._states.follow(self._remote, verifier, state)
@@ -180,8 +180,8 @@ class LoggedRegistry:
 
     def withdrawal(self, release: Release) -> Withdrawn | None:
         """Return how a release is withdrawn by the log, as far as it was read."""
-        (found,) = self._states.withdrawals(self._remote.url, [(release.skill_id, release.version)])
-        return found
+        (withdrawal,) = self._states.withdrawals(self._remote.url, [(release.skill_id, release.version)])
+        return withdrawal
 
     def checked_offline(self, release: Release, package: Package, known: PinnedProof) -> PinnedProof:
         """Return a known proof of a release, which holds, and which nothing that was read of the log contradicts.
@@ -194,8 +194,8 @@ class LoggedRegistry:
             _check_state(release, self.withdrawal(release))
         except (LogRefused, ProofInvalid) as refused:
             raise conflict(f"'{release.skill_id}' {release.version} is refused: {refused}") from None
-        found = package.findings
-        return msgspec.structs.replace(known, risk=found.risk, rules=rules_of(found))
+        findings = package.findings
+        return msgspec.structs.replace(known, risk=findings.risk, rules=rules_of(findings))
 
 
 class LockedRegistry:

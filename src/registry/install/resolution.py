@@ -71,14 +71,14 @@ def resolve(roots: Sequence[Requirement], shelf: Shelf, tell: Callable[[], None]
     """
     provider = _Provider(shelf)
     try:
-        found = _Search(provider, _Teller(tell)).resolve(list(roots), max_rounds=_MOST_ROUNDS)
+        result = _Search(provider, _Teller(tell)).resolve(list(roots), max_rounds=_MOST_ROUNDS)
     except ResolutionImpossible as impossible:
         raise Unresolvable(_explained(impossible.causes, shelf)) from None
     except ResolutionTooDeep:
         raise Unresolvable(
             f"the ranges contradict each other in too many ways: no set was found in {_MOST_ROUNDS:,} steps"
         ) from None
-    return Resolution(_ordered(roots[0].skill_id, found.mapping))
+    return Resolution(_ordered(roots[0].skill_id, result.mapping))
 
 
 class _Teller(BaseReporter[Requirement, Choice, str]):
@@ -106,8 +106,8 @@ class _Search(Search[Requirement, Choice, str]):
         chosen = self.state.mapping.get(name)
         if chosen is None:
             return False
-        known = self._satisfying.get(name)
-        if known is not None and known[0] is criterion and known[1] is chosen:
+        entry = self._satisfying.get(name)
+        if entry is not None and entry[0] is criterion and entry[1] is chosen:
             return True
         is_satisfying = super()._is_current_pin_satisfying(name, criterion)
         if is_satisfying:
@@ -205,12 +205,12 @@ def _explained(causes: Iterable[RequirementInformation[Requirement, Choice]], sh
         else:
             by = f"{requirement.by} needs" if requirement.by else "you want"
         by_skill.setdefault(requirement.skill_id, {})[by] = requirement.range
-    skill_id, wanted = max(by_skill.items(), key=lambda item: len(item[1]))
-    said = ", and ".join(f"{by} {skill_id}{f'@{asked}' if asked else ''}" for by, asked in wanted.items())
+    skill_id, ranges = max(by_skill.items(), key=lambda item: len(item[1]))
+    said = ", and ".join(f"{by} {skill_id}{f'@{bounds}' if bounds else ''}" for by, bounds in ranges.items())
     versions = sorted({choice.version for choice in shelf.choices(skill_id)}, key=version_parts, reverse=True)
-    fitting = [version for version in versions if all(admits(asked, version) for asked in wanted.values())]
-    if len(wanted) == 1 and not fitting:
-        return f"{said}, but {shelf.why_none(skill_id, next(iter(wanted.values())))}"
+    fitting = [version for version in versions if all(admits(bounds, version) for bounds in ranges.values())]
+    if len(ranges) == 1 and not fitting:
+        return f"{said}, but {shelf.why_none(skill_id, next(iter(ranges.values())))}"
     more = ", …" if len(versions) > _SHOWN_VERSIONS else ""
     has = f"it has {', '.join(versions[:_SHOWN_VERSIONS])}{more}" if versions else shelf.why_none(skill_id, None)
     if fitting:

@@ -75,7 +75,7 @@ class Upgrader:
         self._catalog = parts.catalog
         self._project = parts.project
 
-    def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda done, total: None) -> UpgradeData:
+    def run(self, body: UpgradeBody, progress: Callable[[int, int], None] = lambda count, total: None) -> UpgradeData:
         """Upgrade one skill or all. Raises SKILL_NOT_FOUND, CONFLICT if it is not installed, VALIDATION_ERROR."""
         single = [name for name in ("version", "commit", "sha256") if getattr(body, name) is not None]
         if single and body.skill_id is None:
@@ -86,8 +86,8 @@ class Upgrader:
             self._refresh_sources(selected)
         latest: dict[Origin, str] = {}
         results = []
-        for done, stored in enumerate(selected):
-            progress(done, len(selected))
+        for count, stored in enumerate(selected):
+            progress(count, len(selected))
             results.append(self._result(stored, body, latest))
         progress(len(selected), len(selected))
         return UpgradeData(upgraded=sum(result.outcome == "updated" for result in results), results=results)
@@ -192,8 +192,8 @@ class Upgrader:
         folder, package = self._local.root / str(former.stored.folder), staged.package
         following = replacement(former, following, staged, folder, timestamp(self._parts.clock()))
         version = version_of(package, following.inherited)
-        with ExitStack() as kept:
-            along = self._installer.staged_companions(kept, plan, order)
+        with ExitStack() as stack:
+            along = self._installer.staged_companions(stack, plan, order)
             try:
                 *others, _ = self._placer.place(
                     [*along, Placement(package, package.folder, following, version, former)]
@@ -317,8 +317,8 @@ def _released(
 ) -> InstallRecord:
     """Return a record with the release of a package, which the log of its registry must include."""
     missing_dependencies(package, chosen)
-    known = install.release.proof if install.release else None
-    proof = chosen.registry.proof(chosen.release, package, known)
+    former = install.release.proof if install.release else None
+    proof = chosen.registry.proof(chosen.release, package, former)
     release, withdrawn = installed_release(chosen, proof), withdrawal_of(chosen)
     return msgspec.structs.replace(following, release=release, withdrawn=withdrawn)
 

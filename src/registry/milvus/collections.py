@@ -54,16 +54,16 @@ class MilvusCollections:
 
         One that another process is writing is left out. Raises VectorsUnavailable.
         """
-        return [found.name for found in self._unused(spaces)]
+        return [collection.name for collection in self._unused(spaces)]
 
     def drop_unused(self, spaces: Iterable[str]) -> list[str]:
         """Remove what `unused` returns, and return it. Raises VectorsUnavailable."""
         dropped = []
-        for found in self._unused(spaces):
-            if found.alias is not None:
-                self._milvus.call("drop_alias", found.alias)
-            self._milvus.call("drop_collection", found.name, seconds=SLOW_SECONDS)
-            dropped.append(found.name)
+        for collection in self._unused(spaces):
+            if collection.alias is not None:
+                self._milvus.call("drop_alias", collection.alias)
+            self._milvus.call("drop_collection", collection.name, seconds=SLOW_SECONDS)
+            dropped.append(collection.name)
         return dropped
 
     def _unused(self, spaces: Iterable[str]) -> Iterator[_Unused]:

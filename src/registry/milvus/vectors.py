@@ -241,12 +241,12 @@ class MilvusVectors:
             matches = [match.only(allowed).first(limit) for match in self._nearest(vectors, requested)]
             if all(len(match.keys) >= needed for match in matches):
                 return Match.joined(matches)
-        found: list[list[Match]] = [[Match.empty()] for _ in vectors]
+        nearest: list[list[Match]] = [[Match.empty()] for _ in vectors]
         for start in range(0, len(allowed), _MAX_KEYS):
             keys = allowed[start : start + _MAX_KEYS]
-            for matches_of, match in zip(found, self._nearest(vectors, needed, _among(keys)), strict=True):
+            for matches_of, match in zip(nearest, self._nearest(vectors, needed, _among(keys)), strict=True):
                 matches_of.append(match)
-        return Match.joined([Match.joined(matches_of).best(limit) for matches_of in found])
+        return Match.joined([Match.joined(matches_of).best(limit) for matches_of in nearest])
 
     def _nearest(self, vectors: Matrix, limit: int, expression: str = "") -> list[Match]:
         options: dict[str, Any] = {
@@ -304,6 +304,6 @@ def _among(keys: Keys | Sequence[int]) -> str:
 
 
 def _match(hits: Sequence[dict[str, Any]]) -> Match:
-    found = [hit for hit in hits if hit["key"] != _MARK]
-    keys, scores = [hit["key"] for hit in found], [hit["distance"] for hit in found]
+    neighbours = [hit for hit in hits if hit["key"] != _MARK]
+    keys, scores = [hit["key"] for hit in neighbours], [hit["distance"] for hit in neighbours]
     return Match(np.array(keys, np.int64), np.array(scores, np.float32))

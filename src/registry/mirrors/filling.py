@@ -38,8 +38,8 @@ def fill(mirror: Mirror, progress: Progress) -> Filled:
     releases = list(log.releases())
     packages = size = fetched = revoked = 0
     missing: dict[str, str] = {}
-    for done, (skill_id, version, logged) in enumerate(releases):
-        progress(done, len(releases))
+    for count, (skill_id, version, logged) in enumerate(releases):
+        progress(count, len(releases))
         if log.is_revoked(skill_id, version):
             revoked += 1
             continue

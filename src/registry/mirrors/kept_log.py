@@ -142,8 +142,8 @@ class KeptLog:
         """Return what is withdrawn after these entries. Raises LogRefused unless they lead to a state."""
         if state.size > MAX_ENTRIES:
             raise LogRefused(f"the log has more than {MAX_ENTRIES:,} entries, the most that a mirror keeps")
-        known = self._reading
-        reading = LogReading(size=known.size, subtrees=list(known.subtrees), withdrawn=dict(known.withdrawn))
+        former = self._reading
+        reading = LogReading(size=former.size, subtrees=list(former.subtrees), withdrawn=dict(former.withdrawn))
         for text in texts:
             if not text.isascii() or "\n" in text or len(text) > _ENTRY_CHARACTERS:
                 raise LogRefused("an entry of the log is not one line of ASCII")
@@ -184,7 +184,7 @@ class KeptLog:
 
     def _stored(self, start: int, end: int) -> list[str]:
         """Return the entries from one number up to another. Raises OSError, LogRefused."""
-        found: list[str] = []
+        stored_lines: list[str] = []
         while start < end:
             first = start - start % BUNDLE_ENTRIES
             last = min(end, first + BUNDLE_ENTRIES)
@@ -192,9 +192,9 @@ class KeptLog:
                 lines = file.read(_BUNDLE_BYTES).decode("ascii", "replace").split("\n")[:-1]
             if len(lines) < last - first:
                 raise LogRefused("a file of its entries is cut off")
-            found += lines[start - first : last - first]
+            stored_lines += lines[start - first : last - first]
             start = last
-        return found
+        return stored_lines
 
     def entries(self, start: int, limit: int) -> list[str]:
         """Return at most `limit` entries from number `start` on. Raises LogDamaged if they were changed since."""

@@ -26,7 +26,9 @@ def kept_skills(mirror: Mirror) -> Iterator[Change | str]:
     log = mirror.kept_log()
     for skill_id in log.skills():
         state = {version: log.withdrawal(skill_id, version) for version in log.packages(skill_id)}
-        active = [version for version, found in state.items() if found is None or found.state == "deprecated"]
+        active = [
+            version for version, withdrawal in state.items() if withdrawal is None or withdrawal.state == "deprecated"
+        ]
         if not active:
             yield Change(skill_id, None)
             continue

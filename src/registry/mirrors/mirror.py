@@ -158,15 +158,15 @@ class Mirror:
 
         Raises LogRefused for a fork and for another key, LogDamaged, MirrorsFull, OSError.
         """
-        kept, seen = self._current(), log.seen
+        own_log, seen = self._current(), log.seen
         if seen is None:
             return
         verifier = self._monitor.verifier(self.url, seen.key)
-        if kept.seen is not None and kept.seen.key != seen.key:
-            raise LogRefused(f"the log of {self.url} has the key {kept.seen.key} here, not {seen.key}")
-        if log.size > kept.size:
-            self._keep(kept, verifier, seen.checkpoint, log.entries(kept.size, log.size - kept.size))
-        elif kept.root(log.size) != log.root(log.size):
+        if own_log.seen is not None and own_log.seen.key != seen.key:
+            raise LogRefused(f"the log of {self.url} has the key {own_log.seen.key} here, not {seen.key}")
+        if log.size > own_log.size:
+            self._keep(own_log, verifier, seen.checkpoint, log.entries(own_log.size, log.size - own_log.size))
+        elif own_log.root(log.size) != log.root(log.size):
             raise LogRefused(f"the log of {self.url} was forked: {log.size} entries are not those that are kept")
 
     def take_index(self, skill_id: str, body: bytes) -> None:
@@ -174,8 +174,8 @@ class Mirror:
 
         Raises MirrorsFull, OSError.
         """
-        kept = self._kept_index(skill_id)
-        if kept is None or not kept.lines.keys() >= self._parser.parsed(skill_id, body).lines.keys():
+        index_here = self._kept_index(skill_id)
+        if index_here is None or not index_here.lines.keys() >= self._parser.parsed(skill_id, body).lines.keys():
             with self.keeping.room(len(body)):
                 self.files.put_index(skill_id, body)
 
@@ -231,8 +231,8 @@ class Mirror:
         logged = log.packages(skill_id)[version]
         self._refuse_revoked(log, skill_id, version, logged)
         with self._only_fetcher(logged.checksum):
-            kept = self.files.package(logged.checksum) or self._fetched(skill_id, version, logged)
-        return MirroredPackage(kept.file, kept.size, logged.checksum)
+            file = self.files.package(logged.checksum) or self._fetched(skill_id, version, logged)
+        return MirroredPackage(file.file, file.size, logged.checksum)
 
     def kept_package(self, skill_id: str, version: str) -> MirroredPackage | None:
         """Return the package of a version if it is kept, without a question. Raises CONFLICT if it is revoked."""
@@ -242,11 +242,11 @@ class Mirror:
             if logged is None:
                 return None
             self._refuse_revoked(log, skill_id, version, logged)
-            kept = self.files.package(logged.checksum)
+            file = self.files.package(logged.checksum)
         except (LogDamaged, OSError) as damaged:
             _log.warning("mirror %s: %s", self.name, reason_of(damaged))
             return None
-        return None if kept is None else MirroredPackage(kept.file, kept.size, logged.checksum)
+        return None if file is None else MirroredPackage(file.file, file.size, logged.checksum)
 
     def _refuse_revoked(self, log: KeptLog, skill_id: str, version: str, logged: LoggedPackage) -> None:
         """Remove the package of a version that is revoked. Raises CONFLICT for it."""
@@ -267,10 +267,10 @@ class Mirror:
                 self._open().download(release, temporary)
         except _FAULTS as error:
             self._refuse(reason_of(error))
-        kept = self.files.package(logged.checksum)
-        if kept is None:
+        file = self.files.package(logged.checksum)
+        if file is None:
             self._refuse(f"the package of {skill_id} {version} was changed while it was kept")
-        return kept
+        return file
 
     @contextmanager
     def _only_fetcher(self, checksum: str) -> Iterator[None]:
@@ -359,8 +359,8 @@ class Mirror:
         self, log: KeptLog, registry: RemoteRegistry, verifier: Verifier, note: str, state: LogCheckpoint
     ) -> None:
         texts: list[str] = []
-        while (wanted := state.size - log.size - len(texts)) > 0:
-            page = registry.log_entries(log.size + len(texts))[:wanted]
+        while (missing := state.size - log.size - len(texts)) > 0:
+            page = registry.log_entries(log.size + len(texts))[:missing]
             if not page:
                 raise LogRefused(f"the log of {registry.url} shows {log.size + len(texts)} of {state.size} entries")
             texts += page
@@ -380,13 +380,13 @@ class Mirror:
     def _current(self) -> KeptLog:
         """Return the log, which another process may have extended. Raises LogDamaged, OSError."""
         with self._lock:
-            stamp, kept = KeptLog.stamp(self._folder), self._kept
-            if kept is None:
-                kept = KeptLog.read(self._folder)
+            stamp, cached = KeptLog.stamp(self._folder), self._kept
+            if cached is None:
+                cached = KeptLog.read(self._folder)
             elif stamp != self._stamp:
-                kept.catch_up()
-            self._kept, self._stamp = kept, stamp
-            return kept
+                cached.catch_up()
+            self._kept, self._stamp = cached, stamp
+            return cached
 
     def _refuse(self, reason: str) -> NoReturn:
         raise service_unavailable(f"The mirror '{self.name}' cannot answer: {reason}", _RETRY_SECONDS)

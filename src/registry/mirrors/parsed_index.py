@@ -39,11 +39,11 @@ class ParsedIndex(NamedTuple):
         """Raise LogRefused if the file lists what the log does not have."""
         logged: Mapping[str, LoggedPackage] = log.packages(skill_id)
         for version, line in self.lines.items():
-            known = logged.get(version)
-            if known is None or known.checksum != line.release.checksum:
+            entry = logged.get(version)
+            if entry is None or entry.checksum != line.release.checksum:
                 raise LogRefused(
                     f"the index lists {line.release.checksum} as {skill_id} {version}, and the log has "
-                    f"{known.checksum if known else 'no such version'}"
+                    f"{entry.checksum if entry else 'no such version'}"
                 )
 
 
@@ -56,9 +56,9 @@ class IndexParser:
 
     def parsed(self, skill_id: str, body: bytes) -> ParsedIndex:
         """Return the index file of a skill, without the lines that cannot be read."""
-        digest, known = hashlib.sha256(body).digest(), self._parsed.get(skill_id)
-        if known is not None and known.digest == digest:
-            return known
+        digest, entry = hashlib.sha256(body).digest(), self._parsed.get(skill_id)
+        if entry is not None and entry.digest == digest:
+            return entry
         read = read_lines(
             self._url, skill_id, body, lambda text: _log.warning("%s: index of %s: %s", self._url, skill_id, text)
         )

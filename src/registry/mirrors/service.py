@@ -99,12 +99,14 @@ class Mirrors:
 
     def tidy(self) -> None:
         """Remove what was kept of sources that are no mirrors any more."""
-        kept = {_folder_name(source) for source in self._sources.entries() if source.mirror}
+        names = {_folder_name(source) for source in self._sources.entries() if source.mirror}
         with self._lock:
-            self._mirrors = {source: mirror for source, mirror in self._mirrors.items() if _folder_name(source) in kept}
+            self._mirrors = {
+                source: mirror for source, mirror in self._mirrors.items() if _folder_name(source) in names
+            }
         if self._folder.is_dir():
             for folder in self._folder.iterdir():
-                if folder.name not in kept:
+                if folder.name not in names:
                     shutil.rmtree(folder, ignore_errors=True)
 
 

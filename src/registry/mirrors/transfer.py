@@ -74,19 +74,19 @@ def write(mirror: Mirror, target: Path, progress: Progress) -> Carried:
 
 
 def _write(mirror: Mirror, log: KeptLog, folder: Path, progress: Progress) -> Carried:
-    files, kept = KeptFiles(folder), mirror.files
+    files, mirrored = KeptFiles(folder), mirror.files
     note, size = log.signed()
     key = "" if log.seen is None else log.seen.key
     KeptLog(folder).extend(Verifier(key), note, log.entries(0, size))
     skills = packages = written = 0
     for skill_id in log.skills():
-        if (body := kept.index(skill_id)) is not None:
+        if (body := mirrored.index(skill_id)) is not None:
             files.put_index(skill_id, body)
             skills += 1
     releases = list(log.releases())
-    for done, (skill_id, version, logged) in enumerate(releases):
-        progress(done, len(releases))
-        package = None if log.is_revoked(skill_id, version) else kept.package(logged.checksum)
+    for count, (skill_id, version, logged) in enumerate(releases):
+        progress(count, len(releases))
+        package = None if log.is_revoked(skill_id, version) else mirrored.package(logged.checksum)
         if package is not None:
             with package.file, files.adding(logged.checksum) as path, path.open("xb") as copy:
                 shutil.copyfileobj(package.file, copy)
@@ -112,8 +112,8 @@ def take(mirror: Mirror, folder: Path, key: str | None, progress: Progress) -> C
     except (LogDamaged, LogRefused, FileChanged, msgspec.DecodeError) as error:
         raise TransferRefused(f"{folder.name} is refused: {error}") from None
     written = 0
-    for done, (checksum, path) in enumerate(packages.items()):
-        progress(done, len(packages))
+    for count, (checksum, path) in enumerate(packages.items()):
+        progress(count, len(packages))
         written += _keep(mirror, checksum, path)
     progress(len(packages), len(packages))
     return Carried(log.size, len(skills), len(packages), written)

@@ -101,7 +101,7 @@ def _parsed(line: str) -> tuple[str, str]:
     """Return the name and the digest of a line of checksums."""
     digest, _, name = line.removesuffix("\n").removeprefix("\\").partition("  ")
     if line.startswith("\\"):
-        name = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), name)
+        name = re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), name)
     return name, digest
 
 

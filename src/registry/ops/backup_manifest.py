@@ -82,7 +82,7 @@ def verify(folder: Path) -> list[str]:
     if manifest.database == "sqlite" and not database.is_file():
         problems.append(f"file {database.relative_to(folder)}: it is missing")
     elif manifest.database == "sqlite":
-        problems += [f"table {found.table}: it is damaged: {found.problem}" for found in damaged_tables(database)]
+        problems += [f"table {table.table}: it is damaged: {table.problem}" for table in damaged_tables(database)]
         problems += [] if problems else differences(manifest.tables, file_digests(database))
     return problems
 
@@ -102,7 +102,7 @@ def verify_restored(folder: Path, settings: Settings) -> list[str]:
 def remove_older(target: Path, keep: int) -> list[str]:
     """Remove the oldest backups of the catalog of `target` beside it, so that `keep` remain; return their names."""
     catalog = read_manifest(target).catalog
-    others = sorted(_backups_of(catalog, target), key=lambda found: found[0], reverse=True)
+    others = sorted(_backups_of(catalog, target), key=lambda backup: backup[0], reverse=True)
     removed = [folder for _, folder in others[keep - 1 :]]
     for folder in removed:
         shutil.rmtree(folder)

@@ -244,7 +244,7 @@ def _trusting(authorities: Authorities) -> ssl.SSLContext:
         ) from None
 
 
-def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers:
+def _headers(credentials: tuple[str, str] | None, validators: Validators) -> _Headers:
     # With compression, the size limit would apply to the compressed size only.
     headers: _Headers = {
         "User-Agent": f"skill-registry/{__version__}",
@@ -253,10 +253,10 @@ def _headers(credentials: tuple[str, str] | None, known: Validators) -> _Headers
     }
     if credentials:
         headers["Authorization"] = basic_authorization(credentials)
-    if known.etag:
-        headers["If-None-Match"] = known.etag
-    elif known.last_modified:
-        headers["If-Modified-Since"] = known.last_modified
+    if validators.etag:
+        headers["If-None-Match"] = validators.etag
+    elif validators.last_modified:
+        headers["If-Modified-Since"] = validators.last_modified
     return headers
 
 

@@ -131,10 +131,10 @@ class Git:
     def _moved(self, origin: GitOrigin, error: GitRedirected) -> GitOrigin:
         """Return an origin at its new address. Raises OutboundError if that is on another host."""
         target = parse_url(origin.url)
-        asked = f"{str(target.url).rstrip('/')}{_REFS}?service=git-upload-pack"
+        address = f"{str(target.url).rstrip('/')}{_REFS}?service=git-upload-pack"
         credentials = self._access.credentials_for(target)
         headers = {"Authorization": basic_authorization(credentials)} if credentials else {}
-        location = self._http.location(asked, headers, seconds=self._limits.seconds)
+        location = self._http.location(address, headers, seconds=self._limits.seconds)
         if location is None:
             raise error
         moved = parse_url(location.partition("?")[0].removesuffix(_REFS))
@@ -235,9 +235,9 @@ class Git:
 
 def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
     """Return the refusal of a folder that a commit does not have. It names skills in folders of that name."""
-    wanted = f"/{origin.subdir}/{SKILL_FILE}".lower()
+    suffix = f"/{origin.subdir}/{SKILL_FILE}".lower()
     paths = run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0")
-    places = [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(wanted)]
+    places = [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(suffix)]
     named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places[:_MOST_NAMED])
     meant = f": write {named}" if named else ""
     return GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{meant}")

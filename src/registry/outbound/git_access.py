@@ -60,11 +60,11 @@ class GitAccess:
         if self._netrc_file is None or target.origin != ("https", target.host, 443):
             return None
         try:
-            found = netrc.netrc(self._netrc_file).hosts.get(target.host)
+            login = netrc.netrc(self._netrc_file).hosts.get(target.host)
         except (OSError, netrc.NetrcParseError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "its syntax is wrong"
             raise OutboundError(f"outbound.netrc_file cannot be read: {reason}") from None
-        return (found[0], found[2]) if found and found[2] else None
+        return (login[0], login[2]) if login and login[2] else None
 
     def configuration(self, target: Endpoint) -> Mapping[str, str]:
         """Return the configuration of git for requests to a URL. Raises OutboundError."""

@@ -69,10 +69,10 @@ def skills_at(paths: Sequence[Path]) -> Iterator[Path]:
     """
     seen: set[Path] = set()
     for path in paths:
-        for found in _skills_at(path):
-            if (real := found.resolve()) not in seen:
+        for folder in _skills_at(path):
+            if (real := folder.resolve()) not in seen:
                 seen.add(real)
-                yield found
+                yield folder
 
 
 def _skills_at(path: Path) -> Iterator[Path]:

@@ -65,7 +65,7 @@ class _LocalGit:
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
         """Run a command that says yes, no, or that there is no repository. Raises GitError for another failure."""
         try:
-            done = subprocess.run(  # noqa: S603 - the arguments are constants
+            process = subprocess.run(  # noqa: S603 - the arguments are constants
                 _LIMITS.command([*self._command, *arguments]),
                 cwd=self._folder,
                 env=self._environment,
@@ -76,7 +76,7 @@ class _LocalGit:
             )
         except subprocess.TimeoutExpired:
             raise GitError(f"git does not say within {_SECONDS:.0f} seconds which files it ignores") from None
-        if done.returncode in (_IS_IGNORED, _IS_NOT_IGNORED) or done.stderr.startswith(_NO_REPOSITORY):
-            return done
-        reason = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
-        raise GitError(f"git does not say which files it ignores: {reason[:300] or done.returncode}")
+        if process.returncode in (_IS_IGNORED, _IS_NOT_IGNORED) or process.stderr.startswith(_NO_REPOSITORY):
+            return process
+        reason = process.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
+        raise GitError(f"git does not say which files it ignores: {reason[:300] or process.returncode}")

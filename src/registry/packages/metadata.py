@@ -269,8 +269,8 @@ def _contradictions(
     )
     return [
         _fault(field, "differs from the front matter", file)
-        for field, other, expected, file in pairs
-        if expected and other and other.strip() != expected.strip()
+        for field, written, expected, file in pairs
+        if expected and written and written.strip() != expected.strip()
     ]
 
 

@@ -39,14 +39,14 @@ class PackageEntry(NamedTuple):
 def check_tree(entries: Iterable[PackageEntry], limits: PackageLimits) -> None:
     """Check entries against the rules. Raises PackageRefused with at most 50 faults."""
     faults: list[Finding] = []
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     total = 0
     for count, entry in enumerate(entries, 1):
         if count > limits.entries:
             raise too_many_entries(limits)
         faults += path_faults(entry.name)
         faults += _kind_faults(entry)
-        faults += _clashes(entry, known)
+        faults += _clashes(entry, names)
         faults += _size_faults(entry, limits)
         total += entry.size
         if len(faults) >= _MAX_FAULTS:
@@ -114,8 +114,8 @@ def _kind_faults(entry: PackageEntry) -> list[Finding]:
     return []
 
 
-def _clashes(entry: PackageEntry, known: dict[str, str]) -> list[Finding]:
-    """Add an entry and its parent folders to `known`, and return a fault if one clashes with a known name.
+def _clashes(entry: PackageEntry, names: dict[str, str]) -> list[Finding]:
+    """Add an entry and its parent folders to `names`, and return a fault if one clashes with a known name.
 
     `known` maps names as a case-insensitive, normalising file system sees them to names as written. The name of a
     folder ends with `/`; the name of a folder without an entry ends with `//`.
@@ -123,15 +123,15 @@ def _clashes(entry: PackageEntry, known: dict[str, str]) -> list[Finding]:
     parts = entry.name.removesuffix("/").split("/")[: MAX_DEPTH + 1]
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth]) + "/"
-        before = known.setdefault(_folded(folder), folder + "/")
+        before = names.setdefault(_folded(folder), folder + "/")
         if before.rstrip("/") != folder[:-1]:
             return [_near_duplicate(entry.name)]
         if not before.endswith("/"):
             return [security_issue("file-and-folder", "the name is both a file and a folder", entry.name)]
-    before = known.get(_folded(entry.name), "")
+    before = names.get(_folded(entry.name), "")
     if before.endswith("//") and entry.is_folder and before[:-1] == entry.name:
         before = ""
-    known[_folded(entry.name)] = entry.name
+    names[_folded(entry.name)] = entry.name
     if not before:
         return []
     if before.rstrip("/") != entry.name.rstrip("/"):

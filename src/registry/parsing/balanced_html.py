@@ -61,15 +61,15 @@ class _Balancer:
 
     def pieces(self, text: str) -> Iterator[str]:
         place = 0
-        while found := _MARKUP.search(text, place):
-            yield text[place : found.start()]
-            closing, name, attributes = found.groups()
-            place = found.end()
+        while match := _MARKUP.search(text, place):
+            yield text[place : match.start()]
+            closing, name, attributes = match.groups()
+            place = match.end()
             if name is None:
                 yield "&lt;"
                 continue
             if _SENTENCE.search(attributes):
-                yield escape(unescape(found[0]))
+                yield escape(unescape(match[0]))
             if closing:
                 yield from self._closed(name.lower())
             else:
@@ -111,9 +111,9 @@ class _Balancer:
 def _written(element: str, attributes: str) -> str:
     if "=" not in attributes:
         return ""
-    kept = _kept(attributes)
-    language = kept.get("class", "") if element == "code" else ""
-    copied = {name: value for name, value in kept.items() if name not in _NOT_COPIED}
+    safe_attributes = _kept(attributes)
+    language = safe_attributes.get("class", "") if element == "code" else ""
+    copied = {name: value for name, value in safe_attributes.items() if name not in _NOT_COPIED}
     if _LANGUAGE.fullmatch(language):
         copied["class"] = language
     return "".join(f' {name}="{value}"' for name, value in copied.items())
@@ -121,7 +121,7 @@ def _written(element: str, attributes: str) -> str:
 
 def _kept(attributes: str) -> dict[str, str]:
     """Return the relevant attributes, the first of each name, in double quotes."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(attributes):
-        found.setdefault(name.lower(), (double or single or bare).replace('"', "&quot;"))
-    return found
+        values.setdefault(name.lower(), (double or single or bare).replace('"', "&quot;"))
+    return values

@@ -43,8 +43,8 @@ def read_evals(data: bytes) -> Evals:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return Evals(problem="it is not valid JSON")
-    given = document.get("evals") if isinstance(document, dict) else None
-    cases = [case for case in given if _is_case(case)] if isinstance(given, list) else []
+    entries = document.get("evals") if isinstance(document, dict) else None
+    cases = [case for case in entries if _is_case(case)] if isinstance(entries, list) else []
     if not cases:
         return Evals(problem="it has no list `evals` of objects with a `prompt`")
     stated = [list(_assertions(case)) for case in cases]
@@ -67,8 +67,8 @@ def _is_case(case: object) -> bool:
 
 
 def _assertions(case: dict[str, object]) -> Iterable[str]:
-    given = case.get("assertions") or case.get("expectations")
-    return (text for text in given if isinstance(text, str) and text.strip()) if isinstance(given, list) else ()
+    texts = case.get("assertions") or case.get("expectations")
+    return (text for text in texts if isinstance(text, str) and text.strip()) if isinstance(texts, list) else ()
 
 
 def _shown(text: object) -> str:

@@ -247,24 +247,24 @@ def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Blo
 
     `defect` is why the block cannot be read as a whole. `reason` says it to readers, its advice by default.
     """
-    found = _entries(text, block)
+    reading = _entries(text, block)
     where = f"line {defect.line}: " if defect.line is not None and not reason else ""
     reason = reason or f"{where}{defect.advice}"
-    if not found.entries:
+    if not reading.entries:
         return _without_fields(text, defect._replace(warning=f"the front matter is not readable: {reason}"))
     noted = defect._replace(warning=f"front matter is not valid ({reason}); it was read line by line")
-    others = [other for other in found.defects if other.warning or other.field != defect.field]
+    others = [note for note in reading.defects if note.warning or note.field != defect.field]
     block = block.with_defects(noted, *others)
-    if found.skipped:
-        warning = f"{found.skipped} lines of the front matter were not understood"
+    if reading.skipped:
+        warning = f"{reading.skipped} lines of the front matter were not understood"
         block = block.with_defects(Defect("write each field as `key: value`", warning, line=None))
     fields: dict[str, Value] = {}
-    for entry in found.entries:
+    for entry in reading.entries:
         fields.setdefault(entry.key, entry.node.value)
-    mapping = Node(fields, block.start, found.stop, entries=tuple(found.entries))
-    if block.closed and not found.prose:
+    mapping = Node(fields, block.start, reading.stop, entries=tuple(reading.entries))
+    if block.closed and not reading.prose:
         return replace(block, mapping=mapping)
-    return replace(block, end=found.stop, body=found.stop, mapping=mapping, closed=False)
+    return replace(block, end=reading.stop, body=reading.stop, mapping=mapping, closed=False)
 
 
 def _entries(text: str, block: Block) -> _Found:

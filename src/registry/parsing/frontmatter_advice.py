@@ -82,7 +82,7 @@ def _advice(line: str, field: str, problem: str) -> str:
     value = line.partition(":")[2].strip()
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with spaces instead of tabs"
-    for found, advice in (
+    for phrase, advice in (
         ("mapping values are not allowed", f"{quote}: it contains a colon and a space"),
         ("aliases are not allowed", f"{quote}: & and * have a meaning in YAML, which is not allowed here"),
         ("tags are not allowed", f"{quote}: ! has a meaning in YAML, which is not allowed here"),
@@ -91,7 +91,7 @@ def _advice(line: str, field: str, problem: str) -> str:
         ("must be `key", "write each field as `key: value` on a line of its own"),
         ("characters that YAML does not allow", "remove control characters"),
     ):
-        if found in problem:
+        if phrase in problem:
             return advice
     return f"{quote}{_REASONS.get(value[:1], ', and indent each of its further lines by two spaces')}"
 

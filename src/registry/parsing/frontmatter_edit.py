@@ -53,7 +53,7 @@ def _changed(text: str, key: str, value: Value | None) -> str:
     entry = _first(block.mapping, _NESTED)
     if entry is None or not entry.node.entries:
         return text if value is None else _with_field(text, block, _NESTED, {inner: value})
-    if value is None and all(one.key == inner for one in entry.node.entries):
+    if value is None and all(field.key == inner for field in entry.node.entries):
         return _with_field(text, block, _NESTED, None)
     end = _line_end(text, entry.node.entries[-1].node.end)
     return _with_entry(text, entry.node, inner, value, end)
@@ -111,11 +111,11 @@ def _line_cuts(text: str, mapping: Node, numbers: list[int]) -> list[tuple[int, 
 
 def _flow_cuts(mapping: Node, numbers: list[int]) -> list[tuple[int, int]]:
     entries = mapping.entries
-    kept = next((number for number in range(len(entries)) if number not in numbers), len(entries))
-    cuts = [(entries[n - 1].node.end, entries[n].node.end) for n in numbers if n > kept]
-    if kept == len(entries):
+    first_left = next((number for number in range(len(entries)) if number not in numbers), len(entries))
+    cuts = [(entries[n - 1].node.end, entries[n].node.end) for n in numbers if n > first_left]
+    if first_left == len(entries):
         return [(entries[0].start, entries[-1].node.end)]
-    return [(entries[0].start, entries[kept].start), *cuts] if kept else cuts
+    return [(entries[0].start, entries[first_left].start), *cuts] if first_left else cuts
 
 
 def _replaced(text: str, mapping: Node, entry: YamlEntry, value: Value) -> str:
@@ -154,8 +154,8 @@ def _lines(fields: Mapping[str, Value], column: int, text: str) -> str:
 
 
 def _newline(text: str) -> str:
-    first, found, _ = text.partition("\n")
-    return "\r\n" if found and first.endswith("\r") else "\n"
+    first, newline, _ = text.partition("\n")
+    return "\r\n" if newline and first.endswith("\r") else "\n"
 
 
 def _column(text: str, index: int) -> int:

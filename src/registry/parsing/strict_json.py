@@ -56,22 +56,22 @@ def decode(body: bytes, kind: type[_T]) -> _T:
     # msgspec does not know texts of one line. It is sufficient if no such text has a line break, which JSON escapes.
     if not faults and (b"\\" not in body or _are_lines(value, kinds)):
         with contextlib.suppress(msgspec.ValidationError):
-            for one in kinds[:-1]:
-                msgspec.convert(value, one)
+            for shape in kinds[:-1]:
+                msgspec.convert(value, shape)
             return _made(value, kind)
-    for one in kinds:
+    for shape in kinds:
         named = {fault.field for fault in faults}
-        faults.extend(fault for fault in find_errors(value, one) if fault.field not in named)
+        faults.extend(fault for fault in find_errors(value, shape) if fault.field not in named)
     if faults:
         raise validation_error(*faults)
     return _made(value, kind)
 
 
 def _made(value: Any, kind: type[_T]) -> _T:
-    made = msgspec.convert(value, kind)
-    if (note := getattr(made, "ignoring", None)) is not None:
+    struct = msgspec.convert(value, kind)
+    if (note := getattr(struct, "ignoring", None)) is not None:
         note(list(itertools.islice(unknown_names(value, kind), _MOST_IGNORED)))
-    return made
+    return struct
 
 
 def _are_lines(value: Any, kinds: Iterable[Any]) -> bool:

@@ -96,13 +96,13 @@ class AgentCopies:
         self._left: list[_Held] = []
         for folder in folders:
             for name in _names(folder.path):
-                known, skill = placed.get(str(folder.path / name), ()), places.skills_dir / name
+                digests, skill = placed.get(str(folder.path / name), ()), places.skills_dir / name
                 if not (skill / "SKILL.md").is_file():
-                    self._left += _own(folder, name, skill, known)
+                    self._left += _own(folder, name, skill, digests)
                     continue
                 if name not in present:
                     present[name] = tree_digest(skill)
-                self._own += _own(folder, name, skill, [present[name], *known])
+                self._own += _own(folder, name, skill, [present[name], *digests])
 
     def holders(self, name: str) -> list[str]:
         """Return the folders that had a skill of the skills directory."""
@@ -157,11 +157,11 @@ class AgentCopies:
         yield from self._put(linked, links=True)
         yield from self._put(copied, links=False)
 
-    def _put(self, wanted: Sequence[tuple[Path, AgentFolder]], *, links: bool) -> Iterator[str]:
+    def _put(self, places: Sequence[tuple[Path, AgentFolder]], *, links: bool) -> Iterator[str]:
         """Put skills into folders, each in place of what is there; yield a line for each that could not be."""
-        copies = {} if links else {folder.path / skill.name: tree_digest(skill) for skill, folder in wanted}
+        copies = {} if links else {folder.path / skill.name: tree_digest(skill) for skill, folder in places}
         yield from self._recorded(lambda: self._record.expect(copies))
-        for skill, folder in wanted:
+        for skill, folder in places:
             try:
                 _put(skill, folder.path, is_link=links)
             except OSError as error:
@@ -206,19 +206,19 @@ def agent_differences(
     for folder in folders:
         for skill in entries:
             place = folder.path / skill.path
-            shown = printable_name(f"{folder.shown}/{skill.path}")
+            path = printable_name(f"{folder.shown}/{skill.path}")
             if place.is_symlink() and _is_same(place, skills_dir / skill.path):
                 continue  # the skills directory is compared anyway
             try:
                 is_same = has_digest(place, f"sha256:{skill.sha256}")
             except (FileNotFoundError, NotADirectoryError):
                 message = f"{', '.join(folder.agents)} lacks {skill.id}: run 'skill-registry install'"
-                yield Difference(path=shown, kind="missing", message=message)
+                yield Difference(path=path, kind="missing", message=message)
             except OSError as error:
-                yield Difference(path=shown, kind="unreadable", message=f"it cannot be read: {error.strerror}")
+                yield Difference(path=path, kind="unreadable", message=f"it cannot be read: {error.strerror}")
             else:
                 if not is_same:
-                    yield Difference(path=shown, kind="changed", message=f"its files are not those of {skill.id}")
+                    yield Difference(path=path, kind="changed", message=f"its files are not those of {skill.id}")
 
 
 def _names(folder: Path) -> list[str]:
@@ -228,8 +228,8 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_same(first: Path, second: Path) -> bool:
+    return os.path.realpath(first) == os.path.realpath(second)
 
 
 def _put(skill: Path, folder: Path, *, is_link: bool) -> None:

@@ -27,8 +27,8 @@ def locked_skills(
     Raises LockFileError if a skill cannot be read.
     """
     entries, installed = list(previous), catalog.installed()
-    made = [locked_skill(catalog, stored, settings, manifest, entries) for stored in installed]
-    yield from with_parents(made, installed)
+    new_entries = [locked_skill(catalog, stored, settings, manifest, entries) for stored in installed]
+    yield from with_parents(new_entries, installed)
 
 
 def with_parents(entries: Sequence[LockedSkill], installed: Sequence[StoredSkill]) -> list[LockedSkill]:
@@ -63,7 +63,7 @@ def locked_skill(
     entry = _locked(stored, settings.skills_dir)
     install = find_install(catalog.database, entry.path)
     folder = settings.skills_dir / entry.path
-    same = (known for known in previous if known.id == entry.id and has_digest(folder, f"sha256:{known.sha256}"))
+    same = (former for former in previous if former.id == entry.id and has_digest(folder, f"sha256:{former.sha256}"))
     earlier = _portable(next(same, entry), project)
     if install is not None and (install.editable or has_digest(folder, install.sha256)):
         return _with_earlier_proof(_portable(_installed(entry, install), project), earlier)

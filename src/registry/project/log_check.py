@@ -71,9 +71,9 @@ def _included(skill: LockedSkill, trusted: Verifier | None) -> tuple[LogCheckpoi
 
 def _check_same_log(seen: dict[tuple[str, int], LogCheckpoint], verifier: Verifier, state: LogCheckpoint) -> None:
     """Raise ProofInvalid if the lock has two states of one log with equal sizes and different roots."""
-    other = seen.setdefault((verifier.text, state.size), state)
-    if other != state:
-        raise ProofInvalid(f"there are two logs: {describe(other)}, and {describe(state)}")
+    earlier = seen.setdefault((verifier.text, state.size), state)
+    if earlier != state:
+        raise ProofInvalid(f"there are two logs: {describe(earlier)}, and {describe(state)}")
 
 
 def _check_index(skill: LockedSkill, index: Path) -> None:

@@ -166,5 +166,5 @@ def without_version(origin: Origin | None) -> Origin | None:
 
 def _with(origin: Origin, **fields: Any) -> Origin:
     """Return an origin with those of the fields that its kind has."""
-    known = {name: value for name, value in fields.items() if name in origin.__struct_fields__}
-    return msgspec.structs.replace(origin, **known)
+    members = {name: value for name, value in fields.items() if name in origin.__struct_fields__}
+    return msgspec.structs.replace(origin, **members)

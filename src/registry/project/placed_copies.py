@@ -28,8 +28,8 @@ class PlacedCopies:
 
     def expect(self, copies: Mapping[Path, str]) -> None:
         """Add what is going to be written, so that it is known also if the command is killed. Raises OSError."""
-        known = self.read()
-        self._change({str(place): [*known.get(str(place), ()), digest] for place, digest in copies.items()})
+        copies_before = self.read()
+        self._change({str(place): [*copies_before.get(str(place), ()), digest] for place, digest in copies.items()})
 
     def settle(self, copies: Mapping[Path, str | None]) -> None:
         """Set what was written, None for a copy that is gone. Raises OSError."""

@@ -79,17 +79,19 @@ class ProjectFiles:
     def locked(self, registry: str) -> dict[str, LockedSkill]:
         """Return what the lock has of a registry, by the ids there. Raises CONFLICT if the lock is invalid."""
         entries = self._read_lock() if self._is_enabled else []
-        return {str(getattr(one.origin, "skill", "")): one for one in entries if registry_of(one.origin) == registry}
+        return {
+            str(getattr(entry.origin, "skill", "")): entry for entry in entries if registry_of(entry.origin) == registry
+        }
 
     def required_of(self, registry: str) -> dict[str, str]:
         """Return what the manifest requires of skills of a registry, by the ids there. Raises VALIDATION_ERROR."""
         manifest = self._manifest.read() if self._is_enabled else None
-        found = {}
+        versions = {}
         for name, dependency in manifest.dependencies.items() if manifest else ():
             named = registry_of(dependency.ordered(name))
             if dependency.version is not None and named in (None, registry):
-                found[str(getattr(dependency.origin, "skill", name))] = dependency.version
-        return found
+                versions[str(getattr(dependency.origin, "skill", name))] = dependency.version
+        return versions
 
     def _dependency(self, skill_id: str) -> tuple[str, Dependency | None]:
         """Return how the manifest names an installed skill, and its entry, if there is one."""
@@ -113,10 +115,10 @@ class ProjectFiles:
         return problems + self.update_lock(*along, skill_id)
 
     def _put_in_manifest(self, skill_id: str, origin: Origin) -> None:
-        name, known = self._dependency(skill_id)
-        if known is None:
+        name, dependency = self._dependency(skill_id)
+        if dependency is None:
             self._manifest.add(NewDependency(skill_id=skill_id, origin=origin))
-        elif known.origin is None or self._located(known.origin) != self._located(origin):
+        elif dependency.origin is None or self._located(dependency.origin) != self._located(origin):
             self._manifest.change(name, DependencyChanges(origin=origin))
         if version := getattr(origin, "version", None) or self._catalog.installed_version(skill_id):
             self._admit(skill_id, version)
@@ -126,8 +128,12 @@ class ProjectFiles:
 
     def _admit(self, skill_id: str, version: str) -> None:
         """Have the manifest require a version or range. A version that its entry admits changes nothing."""
-        name, known = self._dependency(skill_id)
-        if known and known.version != version and not (is_exact(version) and admits(known.version, version)):
+        name, dependency = self._dependency(skill_id)
+        if (
+            dependency
+            and dependency.version != version
+            and not (is_exact(version) and admits(dependency.version, version))
+        ):
             self._manifest.change(name, DependencyChanges(version=version))
 
     def record_upgrade(self, skill_id: str, version: str, along: Sequence[str] = ()) -> None:

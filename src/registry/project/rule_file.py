@@ -91,9 +91,9 @@ def _category(skill: Skill) -> str:
 
 def _line(listed: ListedSkill) -> str:
     skill, path = listed
-    shown = f"`{path}`" if _PLAIN_PATH.fullmatch(path) else plain_text(path, len(path))
+    link = f"`{path}`" if _PLAIN_PATH.fullmatch(path) else plain_text(path, len(path))
     return (
-        f"- **{plain_text(skill.name, 100) or skill.id}** (`{skill.id}` {skill.version}, {shown}): "
+        f"- **{plain_text(skill.name, 100) or skill.id}** (`{skill.id}` {skill.version}, {link}): "
         f"{plain_text(skill.description, _MAX_DESCRIPTION)}\n"
     )
 

@@ -137,8 +137,8 @@ class _Archive(Operation):
 _PROBLEM = "application/problem+json"
 
 _ERRORS = {
-    status: ResponseSpec(ApmProblem, media_type=_PROBLEM, generate_examples=False, description=str(known.description))
-    for status, known in ENVELOPED_ERRORS.items()
+    status: ResponseSpec(ApmProblem, media_type=_PROBLEM, generate_examples=False, description=str(problem.description))
+    for status, problem in ENVELOPED_ERRORS.items()
 } | {414: ENVELOPED_ERRORS[414]}
 """The errors for the OpenAPI document. A URL that is too long is refused before its route is known."""
 
@@ -297,8 +297,10 @@ async def publish_apm_package(
             if error.code == "VALIDATION_ERROR":
                 raise _PackageRejected(error) from None
             raise
-    found = await PACKAGE_POOL.run(_taken, services, taken.id if isinstance(taken, Skill) else taken.skill_id, version)
-    return ApmPublication(package=f"{skill_scope}/{skill_name}", **msgspec.structs.asdict(found))
+    release = await PACKAGE_POOL.run(
+        _taken, services, taken.id if isinstance(taken, Skill) else taken.skill_id, version
+    )
+    return ApmPublication(package=f"{skill_scope}/{skill_name}", **msgspec.structs.asdict(release))
 
 
 def _expected(caller: Principal | None, owner: str, name: str, version: str) -> Expected:
@@ -342,10 +344,10 @@ def _taken(services: Services, skill_id: str, version: str) -> ApmVersion:
     if services.settings.profile == "local":
         return _of_folder(services, services.catalog.get(skill_id))
     listed = _versions(services, skill_id) if services.is_published(skill_id) else []
-    found = next((release for release in listed if release.version == version), None)
-    if found is None:
+    publication = next((release for release in listed if release.version == version), None)
+    if publication is None:
         raise conflict(f"Version {version} of '{skill_id}' waits for a review or for its turn: it is published later")
-    return found
+    return publication
 
 
 @get("/apm/v1/search", tags=_TAGS, responses=_ERRORS, role="user")
@@ -364,13 +366,13 @@ async def search_apm_packages(
     filters = SearchFilters(tags=[tag]) if tag.strip() else None
     body = SearchBody(query=text.strip(), limit=limit, offset=offset, filters=filters, group=False)
     task = search_task(services, body).then(partial(_found, services))
-    found: list[ApmHit] = await request.app.state.searches.run(request.scope, task)
-    return ApmHits(query=text, total=offset + len(found), results=found)
+    hits: list[ApmHit] = await request.app.state.searches.run(request.scope, task)
+    return ApmHits(query=text, total=offset + len(hits), results=hits)
 
 
-def _found(services: Services, found: SearchOutcome) -> list[ApmHit]:
+def _found(services: Services, answer: SearchOutcome) -> list[ApmHit]:
     """Return the hits that have a package."""
-    hits = [(hit.score, msgspec.json.decode(hit.skill, type=_Card)) for hit in found.data.skills]
+    hits = [(hit.score, msgspec.json.decode(hit.skill, type=_Card)) for hit in answer.data.skills]
     return [
         ApmHit(
             id=_package_of(card.id),

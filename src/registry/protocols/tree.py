@@ -48,10 +48,10 @@ async def get_tree_file(
     request: Request[Any, Any, Any], services: ReadyServices, path: FromPath[str]
 ) -> Response[SkillIndex] | Response[Any]:
     """Return a file of a skill, `{id}/{file}`, or the index of its folder or of a scope, `{id}/index.json`."""
-    found = await PACKAGE_POOL.run(_found, services, path.removeprefix("/"))
-    if isinstance(found, SkillIndex):
-        return document_response(request, found)
-    return file_response(request, found)
+    file = await PACKAGE_POOL.run(_found, services, path.removeprefix("/"))
+    if isinstance(file, SkillIndex):
+        return document_response(request, file)
+    return file_response(request, file)
 
 
 def _found(services: Services, path: str) -> SkillIndex | PackagedFile:

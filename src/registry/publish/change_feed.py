@@ -120,9 +120,9 @@ class ChangeFeed:
         before = _ABOVE_ALL
         while documents := latest_documents(self._database, after, before, _IDS_BATCH):
             published = self._published([skill_id for _, skill_id in documents])
-            found = next((revision for revision, skill_id in documents if skill_id in published), None)
-            if found is not None:
-                return found
+            latest = next((revision for revision, skill_id in documents if skill_id in published), None)
+            if latest is not None:
+                return latest
             before = documents[-1][0]
         return None
 

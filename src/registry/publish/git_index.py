@@ -287,10 +287,10 @@ class GitIndex:
 def _config_state(folder: Path) -> tuple[int, ...] | None:
     """Return what changes with the configuration of a clone, None if there is no clone."""
     try:
-        found = (folder / ".git" / "config").stat()
+        status = (folder / ".git" / "config").stat()
     except OSError:
         return None if not os.path.lexists(folder / ".git") else ()
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 def _clean(run: GitRun) -> None:

@@ -28,15 +28,15 @@ class IndexFiles:
     def file(self, skill_id: str) -> bytes:
         """Return the index file of a skill; empty if the skill was never published."""
         summaries = self._published.summaries(skill_id)
-        return b"".join(self._line(skill_id, one) for one in summaries)
+        return b"".join(self._line(skill_id, summary) for summary in summaries)
 
     def _line(self, skill_id: str, summary: VersionSummary) -> bytes:
         """Return the line of a version. It is kept: its record never changes, and may be a megabyte."""
         key = (skill_id, summary.version, summary.state, summary.withdrawn)
-        kept = self._kept.get(key)
-        if kept is None:
-            found = self._published.find(skill_id, summary.version)
-            kept = ndjson([published_line(found, self._urls.of(skill_id, summary.version), summary.withdrawn)])
-            if found.state == summary.state:
-                self._kept.put(key, kept)
-        return kept
+        line = self._kept.get(key)
+        if line is None:
+            release = self._published.find(skill_id, summary.version)
+            line = ndjson([published_line(release, self._urls.of(skill_id, summary.version), summary.withdrawn)])
+            if release.state == summary.state:
+                self._kept.put(key, line)
+        return line

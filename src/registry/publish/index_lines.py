@@ -141,9 +141,9 @@ def merged(skill_id: str, ours: bytes, theirs: bytes) -> MergedFile:
     Another registry may publish to the same index. Invalid lines of theirs are skipped.
     """
     lines, skipped = read_lines(skill_id, theirs)
-    known = {version_parts(line.vers): raw for line, raw in lines}
-    known |= {version_parts(msgspec.json.decode(raw, type=SharedLine).vers): raw for raw in ours.splitlines()}
-    return MergedFile(b"".join(known[key] + b"\n" for key in sorted(known)), skipped)
+    lines_of = {version_parts(line.vers): raw for line, raw in lines}
+    lines_of |= {version_parts(msgspec.json.decode(raw, type=SharedLine).vers): raw for raw in ours.splitlines()}
+    return MergedFile(b"".join(lines_of[key] + b"\n" for key in sorted(lines_of)), skipped)
 
 
 def read_lines(skill_id: str, text: bytes) -> tuple[list[tuple[SharedLine, bytes]], list[SkippedLine]]:

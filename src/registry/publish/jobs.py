@@ -131,10 +131,10 @@ class Jobs:
         scope = f"{principal.scope}/" if principal.scope else ""
         mine = "(uploaded_by = ? or (? <> '' and substr(skill_id, 1, ?) = ?))"
         values: tuple[object, ...] = (principal.name, scope, len(scope), scope)
-        where, known = ("1 = 1", ()) if includes(principal.role, "admin") else (mine, values)
-        ((total,),) = self.database.read(f"select count(*) from publish_jobs where {where}", known)
+        where, parameters = ("1 = 1", ()) if includes(principal.role, "admin") else (mine, values)
+        ((total,),) = self.database.read(f"select count(*) from publish_jobs where {where}", parameters)
         sql = f"select {_COLUMNS} from publish_jobs where {where} order by number desc limit ? offset ?"
-        return [_job(row) for row in self.database.read(sql, (*known, limit, offset))], int(total)
+        return [_job(row) for row in self.database.read(sql, (*parameters, limit, offset))], int(total)
 
     def same_request(self, transaction: Transaction, caller: str, key: str) -> Job | None:
         """Return the job that a caller created with this idempotency key, if any."""
@@ -222,10 +222,10 @@ class Jobs:
 
     def held(self, scope: str | None, limit: int, offset: int) -> tuple[list[Job], int]:
         """Return the jobs that wait for a review, of one scope or of all, the oldest first; and their number."""
-        where, known = "state = 'held' and decision is null", (f"{scope}/", len(f"{scope}/"))
+        where, parameters = "state = 'held' and decision is null", (f"{scope}/", len(f"{scope}/"))
         if scope is not None:
             where = f"{where} and ? = substr(skill_id, 1, ?)"
-        values = known if scope is not None else ()
+        values = parameters if scope is not None else ()
         ((total,),) = self.database.read(f"select count(*) from publish_jobs where {where}", values)
         sql = f"select {_COLUMNS} from publish_jobs where {where} order by number limit ? offset ?"
         return [_job(row) for row in self.database.read(sql, (*values, limit, offset))], int(total)

@@ -60,8 +60,8 @@ def lookalike(reader: Reader, skill_id: str) -> Finding | None:
     name, one with another letter, and one with a word before or behind it: the scope of the other, or `official`.
     """
     scope, _, name = skill_id.partition("/")
-    likes = [other for other in _published_before(reader, skill_id, [skeleton(skill_id)]) if not _is_of(other, scope)]
-    alike = next((other for other in likes if other.partition("/")[2] != name), None)
+    likes = [like for like in _published_before(reader, skill_id, [skeleton(skill_id)]) if not _is_of(like, scope)]
+    alike = next((like for like in likes if like.partition("/")[2] != name), None)
     if alike is not None:
         message = f"the name looks like '{alike}', which another scope published before"
         return Finding(kind="security_issue", severity="medium", rule="lookalike-name", message=message)
@@ -84,7 +84,7 @@ def _published_before(reader: Reader, skill_id: str, skeletons: Sequence[str]) -
         skeletons,
     )
     own = reader.read("select min(published_at) from published where skill_id = ?", (skill_id,))[0][0]
-    return [str(other) for other, at in rows if other != skill_id and (own is None or at < own)]
+    return [str(published_id) for published_id, at in rows if published_id != skill_id and (own is None or at < own)]
 
 
 def _near_names(reader: Reader, skill_id: str) -> list[str]:
@@ -96,14 +96,16 @@ def _near_names(reader: Reader, skill_id: str) -> list[str]:
         skeletons |= one_edit_away(skeleton(name), _LETTERS_OF_SKELETONS)
         names += one_edit_away(name, _LETTERS)
     published = _published_before(reader, skill_id, sorted(skeletons))
-    near = [other for other in published if not _is_of(other, scope) and _is_near(name, other)]
+    near = [
+        published_id for published_id in published if not _is_of(published_id, scope) and _is_near(name, published_id)
+    ]
     others = ids_before(reader, skill_id, names, scope)
-    return [*near, *(other for other in others if _is_near(name, f"/{other}"))]
+    return [*near, *(bare_name for bare_name in others if _is_near(name, f"/{bare_name}"))]
 
 
-def _is_near(name: str, other: str) -> bool:
+def _is_near(name: str, neighbour: str) -> bool:
     """Return whether a name is another one with a letter changed, or with a word that says whose or how good it is."""
-    other_scope, _, other_name = other.partition("/")
+    other_scope, _, other_name = neighbour.partition("/")
     words = {word for bare, word in _without_words(name).items() if skeleton(bare) == skeleton(other_name)}
     return not words or not words.isdisjoint({other_scope, *_CLAIMS})
 

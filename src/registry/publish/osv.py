@@ -63,27 +63,27 @@ def osv_list(database: Database, log: TransparencyLog, name: str) -> OsvList:
     """Return a record for everything that was ever withdrawn, in the order of the log, which has a name."""
     records: dict[str, OsvRecord] = {}
     last = 0
-    while found := log.withdrawals(last, _BATCH):
-        for last, text in found:
+    while page := log.withdrawals(last, _BATCH):
+        for last, text in page:
             _follow(database, name, records, last, msgspec.json.decode(text, type=LogEntry))
     return OsvList(vulns=list(records.values()))
 
 
 def _follow(database: Database, log: str, records: dict[str, OsvRecord], number: int, entry: LogEntry) -> None:
     subject, withdrawn = str(entry.subject), entry.withdrawn
-    known = records.get(subject)
+    record = records.get(subject)
     if withdrawn is None:
-        if known is not None:
-            known.modified, known.withdrawn, known.database_specific.number = entry.at, entry.at, number
+        if record is not None:
+            record.modified, record.withdrawn, record.database_specific.number = entry.at, entry.at, number
         return
     name, instead = str(entry.skill_id), f" Use {withdrawn.replacement} instead." if withdrawn.replacement else ""
     versions = [entry.version] if entry.version is not None else _versions(database, name)
     package = OsvPackage(ecosystem=ECOSYSTEM, name=name, purl=f"pkg:generic/{name}")
     records[subject] = OsvRecord(
         schema_version=_SCHEMA,
-        id=known.id if known is not None else f"{_PREFIX}-{file_stem(log)}-{number}",
+        id=record.id if record is not None else f"{_PREFIX}-{file_stem(log)}-{number}",
         modified=entry.at,
-        published=known.published if known is not None else entry.at,
+        published=record.published if record is not None else entry.at,
         summary=f"{subject.replace('@', ' ')} was {withdrawn.state}",
         details=f"{_sentence(withdrawn.reason)}{instead}",
         affected=[OsvAffected(package=package, versions=versions)],

@@ -116,8 +116,8 @@ class PublishedVersions:
 
     def logged_at(self, skill_id: str, version: str) -> str:
         """Return the time of the log entry that publishes a version, empty if there is none."""
-        found = self._log.publish_entry(skill_id, version)
-        return msgspec.json.decode(found[1], type=LogEntry).at if found else ""
+        entry = self._log.publish_entry(skill_id, version)
+        return msgspec.json.decode(entry[1], type=LogEntry).at if entry else ""
 
     def skill_ids(self) -> list[str]:
         """Return the ids of every skill that was ever published."""
@@ -229,7 +229,11 @@ class PublishedVersions:
         with self._database.write() as transaction:
             rows = transaction.read("select version, state from published where skill_id = ?", (skill_id,))
             before: dict[str, VersionState] = dict(rows)
-            chosen = [version for version, known in rows if known == "active"] if versions is None else list(versions)
+            chosen = (
+                [version for version, state_now in rows if state_now == "active"]
+                if versions is None
+                else list(versions)
+            )
             for version in chosen:
                 if version not in before:
                     raise skill_not_found(skill_id, version)
@@ -237,11 +241,11 @@ class PublishedVersions:
                     raise forbidden(f"Version {version} of skill '{skill_id}' is revoked permanently")
             if versions is None or conditions.etags is not None:
                 self._catalog.get_for_update(transaction, skill_id, conditions)
-            known = withdrawals_of(transaction, skill_id)
+            withdrawals = withdrawals_of(transaction, skill_id)
             changed = [
                 version
                 for version in chosen
-                if before[version] != state or says_more(note, known.get(f"{skill_id}@{version}"))
+                if before[version] != state or says_more(note, withdrawals.get(f"{skill_id}@{version}"))
             ]
             for version in changed:
                 self._set_state(transaction, skill_id, version, state, note)
@@ -309,7 +313,7 @@ class PublishedVersions:
             checksum = installed.record.release.sha256 if installed.record.release else ""
             versions = transaction.read(sql, (skill_id, checksum))
             withdrawn = withdrawals_of(transaction, skill_id)
-            now = [withdrawn[name] for (one,) in versions if (name := f"{skill_id}@{one}") in withdrawn]
+            now = [withdrawn[name] for (version,) in versions if (name := f"{skill_id}@{version}") in withdrawn]
             set_withdrawn(transaction, self._catalog, installed, now[0] if now else withdrawn.get(skill_id))
 
     def update_catalog(self, transaction: Transaction, skill_id: str) -> None:

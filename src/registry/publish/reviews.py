@@ -132,8 +132,8 @@ class Reviews:
                     f"'{job.scope}' or an administrator reviews it"
                 )
             if not self._jobs.decide(transaction, job, decision):
-                known = job.decision
-                ended = f"{known.outcome} by '{known.by}'" if known else job.state
+                verdict = job.decision
+                ended = f"{verdict.outcome} by '{verdict.by}'" if verdict else job.state
                 raise conflict(f"{job.skill_id} {job.version} does not wait for a review: it is {ended}")
             transaction.touched.append(f"{job.skill_id}@{job.version} {outcome}: {reason}")
             if outcome == "rejected":

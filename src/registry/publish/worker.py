@@ -236,8 +236,8 @@ class PublishWorker:
         _log.error("publish job %s of %s %s: %s", job.id, job.skill_id, job.version, _SET_ASIDE)
 
     def _postpone(self, job: Job, error: Exception) -> None:
-        known = isinstance(error, BlobUnavailable | OSError)
-        _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if known else error)
+        is_outage = isinstance(error, BlobUnavailable | OSError)
+        _log.warning("publish job %s, try %d: %s", job.id, job.tries + 1, error, exc_info=None if is_outage else error)
         if job.tries + 1 >= self._tries and job.decision is None:  # what was approved is never given up
             self._reject(job, structure_error("storage", "the package could not be stored; publish it again later"))
             return

@@ -180,10 +180,10 @@ def _guarding_changes(path: str, handlers: Sequence[Any], guards: Sequence[Any])
     """
     guarded = []
     for handler in handlers:
-        made = copy(handler)
+        guarded_handler = copy(handler)
         if may_change(handler):
-            made.guards = [*(handler.guards or ()), *guards]
-        guarded.append(made)
+            guarded_handler.guards = [*(handler.guards or ()), *guards]
+        guarded.append(guarded_handler)
     return _OwnRouter(path, route_handlers=guarded)
 
 

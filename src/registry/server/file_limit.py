@@ -33,11 +33,11 @@ def possible_connections(wanted: int) -> int:
 
 def _raised_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _WANTED_FILES if hard == resource.RLIM_INFINITY else min(_WANTED_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    files = _WANTED_FILES if hard == resource.RLIM_INFINITY else min(_WANTED_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
         try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
         except (OSError, ValueError):  # macOS has a lower limit that it does not show
             return soft
-        return wanted
+        return files
     return _WANTED_FILES if soft == resource.RLIM_INFINITY else soft

@@ -149,8 +149,8 @@ class Intake(asyncio.BufferedProtocol):
             if work > _WORK_OF_A_TURN:
                 self._turns.take(self._loop, self._parse_waiting)
                 break
-            found = data.find(_END_OF_HEAD, start, end)
-            cut = min(end if found < 0 else found + len(_END_OF_HEAD), start + _PIECE_BYTES)
+            end_of_head = data.find(_END_OF_HEAD, start, end)
+            cut = min(end if end_of_head < 0 else end_of_head + len(_END_OF_HEAD), start + _PIECE_BYTES)
             work += 1 + self._consumer.parse(view[start:cut])
             start = cut
         return start

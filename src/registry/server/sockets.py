@@ -46,8 +46,8 @@ def listen(host: str, port: int) -> Listener:
 def _addresses(host: str, port: int) -> list[str]:
     if host == "localhost":
         return list(_LOOPBACK)
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return list(dict.fromkeys(str(address[4][0]) for address in infos))
 
 
 def _bind(address: str, port: int, *, optional: bool) -> socket.socket | None:

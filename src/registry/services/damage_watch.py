@@ -38,5 +38,5 @@ def _look_for_damage(database: Database) -> None:
 
 def _correct_counts(database: Database) -> None:
     """Correct what replicas of an older release have written without counting it, during an upgrade."""
-    if found := correct(database):
-        _log.warning("counts were wrong and are corrected: %s", "; ".join(found))
+    if differences := correct(database):
+        _log.warning("counts were wrong and are corrected: %s", "; ".join(differences))

@@ -31,7 +31,7 @@ def count_facets(documents: CatalogDocuments, keys: Sequence[int]) -> Facets:
     return Facets(
         sources=_most(card.source for card in cards),
         tags=_most(tag for card in cards for tag in {tag.casefold() for tag in card.tags}),
-        capabilities=_most(one for card in cards for one in {one.casefold() for one in card.capabilities}),
+        capabilities=_most(value for card in cards for value in {value.casefold() for value in card.capabilities}),
         authors=_most(_as_usual(card.author for card in cards)),
         licenses=_most(_as_usual(card.license or "" for card in cards)),
         risks=_most(card.findings for card in cards if card.findings),

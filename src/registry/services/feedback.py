@@ -90,18 +90,18 @@ class Feedback:
         """Learn from the outcome of a search. Raises FORBIDDEN, VALIDATION_ERROR, SKILL_NOT_FOUND."""
         if not self.is_on:
             raise forbidden("This service does not learn from use (search.learning)")
-        shown = self._ids.read(body.search_id)
+        search = self._ids.read(body.search_id)
         key = self._catalog.keys([body.skill_id]).get(body.skill_id)
         if key is None:
             raise skill_not_found(body.skill_id)
-        if key not in shown.keys:
+        if key not in search.keys:
             raise validation_error(FieldError("skill_id", "is not one of the skills that this search has shown"))
         if self._is_own(body.skill_id, principal):
             return _not_learned(body, "a skill does not learn from the scope that publishes it")
-        if any(rule.id in _SECRETS for rule, _ in matches(shown.query, prose=True)):
+        if any(rule.id in _SECRETS for rule, _ in matches(search.query, prose=True)):
             return _not_learned(body, "the query looks as if it contains a secret")
         limit = LIMIT_OF_CALLER if self._has_callers else MAX_CHOICES
-        self.examples.add(NewChoice(key, shown.query, self._caller(principal), body.outcome, limit))
+        self.examples.add(NewChoice(key, search.query, self._caller(principal), body.outcome, limit))
         return FeedbackData(skill_id=body.skill_id, outcome=body.outcome, learned=True)
 
     def _is_own(self, skill_id: str, principal: Principal | None) -> bool:

@@ -15,13 +15,13 @@ DISABLED = "enabled:false"
 
 def allowed(filters: SearchFilters) -> Filter:
     """Return the engine's form of filters. Disabled skills pass only if the filters ask for them."""
-    wanted = filters.not_ or FilterValues()
-    excluded = [label for group in _groups(wanted, says=()) for label in group]
-    left_out = (SHADOWED,) if filters.enabled is False or wanted.enabled else (DISABLED, SHADOWED)
+    exclusion = filters.not_ or FilterValues()
+    excluded = [label for group in _groups(exclusion, says=()) for label in group]
+    left_out = (SHADOWED,) if filters.enabled is False or exclusion.enabled else (DISABLED, SHADOWED)
     for_agents = (ONLY_BY_PERSONS, REVOKED) if filters.model_invocation else ()
-    if wanted.model_invocation is False:
+    if exclusion.model_invocation is False:
         excluded.append(ONLY_BY_PERSONS)
-    if wanted.model_invocation:
+    if exclusion.model_invocation:
         groups = [(ONLY_BY_PERSONS,)]
     else:
         groups = [(ONLY_BY_PERSONS,)] if filters.model_invocation is False else []
@@ -36,15 +36,15 @@ def _groups(values: FilterValues, *, says: Sequence[str]) -> Iterator[tuple[str,
     yield tuple(f"tag:{tag.casefold()}" for tag in values.any_tags)
     yield tuple(f"capability:{capability.casefold()}" for capability in values.any_capabilities)
     for name in ("source", "scope", "installed", "enabled"):
-        given = _each(getattr(values, name))
-        yield tuple(f"{name}:{str(item).lower() if isinstance(item, bool) else item}" for item in given)
+        items = _each(getattr(values, name))
+        yield tuple(f"{name}:{str(item).lower() if isinstance(item, bool) else item}" for item in items)
     yield tuple(label for author in _each(values.author) for label in attribute_labels(author, None))
     yield tuple(label for license_ in _each(values.license) for label in attribute_labels(None, license_))
     if values.max_risk is not None:
         yield tuple(f"risk:{risk}" for risk in RISKS[: RISKS.index(values.max_risk) + 1])
     for name, usual in (("os", system_name), ("agent", agent_name)):
-        if given := _each(getattr(values, name)):
-            yield tuple(f"{name}:{item}" for item in (*map(usual, given), *says))
+        if items := _each(getattr(values, name)):
+            yield tuple(f"{name}:{item}" for item in (*map(usual, items), *says))
 
 
 def _each(value: Any) -> Sequence[Any]:

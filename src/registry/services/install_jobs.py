@@ -122,14 +122,14 @@ class InstallJobs:
             held.enter_context(self._claim(job.job_id))  # no other process knows the new id
             self._save(job)
             self._running[job.job_id] = Interruption()
-            kept = held.pop_all()
-            thread = threading.Thread(target=self._run, args=(job, order, kept), name="install", daemon=True)
+            stack = held.pop_all()
+            thread = threading.Thread(target=self._run, args=(job, order, stack), name="install", daemon=True)
             self._threads.add(thread)
             try:
                 thread.start()
             except RuntimeError:
                 error = service_unavailable("The service can start no thread now: try again later", _RETRY_SECONDS)
-                with kept:
+                with stack:
                     self._fail(job, error, is_cancelled=False)
                     self._end(job, thread)
                 raise error from None

@@ -90,16 +90,16 @@ class CatalogLists:
         self, filters: SearchFilters, sort: ListSort | None, limit: int, offset: int, *, group: bool, facets: bool
     ) -> CardList:
         """Return a page of the skills that a search with these filters can find, without `sort` the oldest first."""
-        wanted = allowed(filters)
-        keys, revision = self._browse(wanted, groups=group)
+        labels = allowed(filters)
+        keys, revision = self._browse(labels, groups=group)
         uses = self._usage.version if sort in ("uses", "unused") else 0
-        ordered = self._kept(self._orders, (revision, wanted, group, sort, uses), partial(self._ordered, keys, sort))
-        shown = ordered[offset : offset + limit].tolist()
-        cards = dict(self._documents.each_card(shown))
+        ordered = self._kept(self._orders, (revision, labels, group, sort, uses), partial(self._ordered, keys, sort))
+        page_keys = ordered[offset : offset + limit].tolist()
+        cards = dict(self._documents.each_card(page_keys))
         return CardList(
-            [self._usage.shown(key, cards[key]) for key in shown if key in cards],
+            [self._usage.shown(key, cards[key]) for key in page_keys if key in cards],
             len(keys),
-            self._counts(keys, (revision, wanted, group)) if facets else None,
+            self._counts(keys, (revision, labels, group)) if facets else None,
         )
 
     def _counts(self, keys: Keys, key: tuple[int, Filter, bool]) -> Facets:
@@ -107,22 +107,27 @@ class CatalogLists:
 
     def overview(self) -> Overview:
         """Return what the skills that search can find are, made once for each state of the catalog."""
-        wanted = allowed(SearchFilters())
-        keys, revision = self._browse(wanted, groups=False)
+        labels = allowed(SearchFilters())
+        keys, revision = self._browse(labels, groups=False)
         return self._kept(
-            self._overviews, (revision, self._usage.version), lambda: self._overview(keys, (revision, wanted, False))
+            self._overviews, (revision, self._usage.version), lambda: self._overview(keys, (revision, labels, False))
         )
 
     def _overview(self, keys: Keys, key: tuple[int, Filter, bool]) -> Overview:
         created = heapq.nlargest(_NEW, keys.tolist())
         places = (
-            (one, msgspec.json.decode(card, type=_Place)) for one, card in self._documents.each_card(keys.tolist())
+            (skill_key, msgspec.json.decode(card, type=_Place))
+            for skill_key, card in self._documents.each_card(keys.tolist())
         )
-        changed = ((place.updated_at, one) for one, place in places if _is_changed(place))
-        updated = [one for _, one in heapq.nlargest(_NEW, changed)]
+        changed = ((place.updated_at, skill_key) for skill_key, place in places if _is_changed(place))
+        updated = [skill_key for _, skill_key in heapq.nlargest(_NEW, changed)]
         cards = self._documents.cards([*created, *updated])
         raw = [
-            [cast("Card", msgspec.Raw(self._usage.shown(one, cards[one][1]))) for one in some if one in cards]
+            [
+                cast("Card", msgspec.Raw(self._usage.shown(skill_key, cards[skill_key][1])))
+                for skill_key in some
+                if skill_key in cards
+            ]
             for some in (created, updated)
         ]
         tags = self._counts(keys, key).tags[:_TOPICS]

@@ -137,10 +137,10 @@ class RegistryProfile:
 
     def publish_proof(self, skill_id: str, version: str) -> PublishProof:
         """Return the log entry of a published version and its proof. Raises SKILL_NOT_FOUND, LogForked."""
-        found = self.log.publish_entry(skill_id, version)
-        if found is None:
+        record = self.log.publish_entry(skill_id, version)
+        if record is None:
             raise skill_not_found(skill_id, version)
-        number, entry = found
+        number, entry = record
         size = self.log.size()
         proof = encode_hashes(self.log.inclusion(number, size))
         return PublishProof(checkpoint=self._signed(size), size=size, number=number, entry=entry, proof=proof)
@@ -148,8 +148,8 @@ class RegistryProfile:
     def advisories(self, after: int, limit: int) -> Advisories:
         """Return at most `limit` entries beyond number `after` that withdraw or restore something. Raises LogForked."""
         size = self.log.size()
-        found = self.log.withdrawals(after, limit + 1)
-        return advisories_of(found, after, limit, self._current(size), size, self.log.inclusion)
+        withdrawals = self.log.withdrawals(after, limit + 1)
+        return advisories_of(withdrawals, after, limit, self._current(size), size, self.log.inclusion)
 
     def close(self) -> None:
         """Write what is still pending."""
@@ -171,13 +171,13 @@ def advisories_of(
     `checkpoint` signs `size` entries, of which `inclusion` returns the proofs.
     """
     within = [(number, text) for number, text in found if number < size]
-    shown, complete = within[:limit], len(within) <= limit
+    page, complete = within[:limit], len(within) <= limit
     return Advisories(
         checkpoint=checkpoint,
         size=size,
-        last=max(after, size - 1) if complete else shown[-1][0],
+        last=max(after, size - 1) if complete else page[-1][0],
         complete=complete,
-        advisories=[_advisory(number, text, inclusion(number, size)) for number, text in shown],
+        advisories=[_advisory(number, text, inclusion(number, size)) for number, text in page],
     )
 
 

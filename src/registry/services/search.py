@@ -98,8 +98,8 @@ class SearchTask(NamedTuple, Generic[_Found]):
 
 # No functions within functions here: their annotations are evaluated in every search.
 def _made_of(search: Callable[[], _Found | None], make: Callable[[_Found], _Made]) -> _Made | None:
-    found = search()
-    return None if found is None else make(found)
+    result = search()
+    return None if result is None else make(result)
 
 
 class Outcome(NamedTuple, Generic[_Data]):
@@ -214,8 +214,8 @@ def _progress(services: Services, results: Results) -> list[str]:
     refused = len(indexer.refused()) if indexer is not None else 0
     if results.embedded + refused >= documents:
         return []
-    done = f"{results.embedded:,} of {documents:,}"
-    return [f"indexing: {done} skills can be found by meaning so far, the others by words only"]
+    progress = f"{results.embedded:,} of {documents:,}"
+    return [f"indexing: {progress} skills can be found by meaning so far, the others by words only"]
 
 
 def _holds_at(services: Services, results: Results) -> int | None:
@@ -247,7 +247,7 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
     texts = find_texts(services.documents, results.hits, body.content)
     keys = [hit.key for hit in results.hits]
     places, needed = locations(services.database, keys), dependencies_of(services.database, keys)
-    found = []
+    skills = []
     for hit in results.hits:
         if hit.key not in places:
             continue  # it was deleted a moment ago
@@ -265,11 +265,11 @@ def _resolved(services: Services, body: ResolveBody, results: Results) -> Resolv
             grouped=_grouped(hit),
         )
         _locate(services, skill, places[hit.key])
-        found.append(skill)
+        skills.append(skill)
     data = ResolveData(
         query=body.prompt,
         warnings=[*_warnings(services, results), *_ignored(body.ignored)],
-        results=found,
+        results=skills,
         corrections=_corrections(results),
     )
     return Outcome(data, _holds_at(services, results))

@@ -35,8 +35,8 @@ class SearchIds:
 
     def make(self, query: str, keys: Sequence[int]) -> str:
         """Return the id of a search that has just shown these skills."""
-        shown = msgspec.msgpack.encode(Shown(int(time.time()), keys, query[:MAX_CHARACTERS]))
-        return base64.urlsafe_b64encode(self._mac(shown) + shown).rstrip(b"=").decode()
+        content = msgspec.msgpack.encode(Shown(int(time.time()), keys, query[:MAX_CHARACTERS]))
+        return base64.urlsafe_b64encode(self._mac(content) + content).rstrip(b"=").decode()
 
     def read(self, search_id: str) -> Shown:
         """Return what a search showed. Raises VALIDATION_ERROR for an id that is not valid, or not any more."""
@@ -47,10 +47,10 @@ class SearchIds:
         mac, content = packed[:_MAC_BYTES], packed[_MAC_BYTES:]
         if not hmac.compare_digest(mac, self._mac(content)):
             raise _invalid("is not the search_id of a search here: copy it from the answer of the search")
-        shown = msgspec.msgpack.decode(content, type=Shown)
-        if not -LIFETIME_SECONDS < time.time() - shown.seconds < LIFETIME_SECONDS:
+        search = msgspec.msgpack.decode(content, type=Shown)
+        if not -LIFETIME_SECONDS < time.time() - search.seconds < LIFETIME_SECONDS:
             raise _invalid("is of a search more than a day ago: search again")
-        return shown
+        return search
 
     def caller(self, name: str) -> str:
         """Return the keyed hash under which the choices of a caller are stored."""

@@ -107,9 +107,11 @@ class _Group(NamedTuple):
 
 
 def _group(services: Services, lines: list[Line], caller: Principal | None) -> _Group:
-    asked = [result_or_error(_request, services, line.content, caller) for line in lines]
+    requests = [result_or_error(_request, services, line.content, caller) for line in lines]
     scope = caller.scope if caller else None
-    return _Group(lines, asked, scope, _prepared(services, [new for new in asked if isinstance(new, NewSkill)], scope))
+    return _Group(
+        lines, requests, scope, _prepared(services, [new for new in requests if isinstance(new, NewSkill)], scope)
+    )
 
 
 def _prepared(services: Services, news: Sequence[NewSkill], scope: str | None) -> NewSkills | Exception:
@@ -121,9 +123,9 @@ def _prepared(services: Services, news: Sequence[NewSkill], scope: str | None) -
 
 def _outcomes(services: Services, group: _Group) -> Iterator[Outcome]:
     news = [new for new in group.asked if isinstance(new, NewSkill)]
-    made = iter(_stored(services, news, group.scope, group.prepared))
+    outcomes = iter(_stored(services, news, group.scope, group.prepared))
     for line, new in zip(group.lines, group.asked, strict=True):
-        yield Outcome(line.number, next(made) if isinstance(new, NewSkill) else new)
+        yield Outcome(line.number, next(outcomes) if isinstance(new, NewSkill) else new)
 
 
 def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:

@@ -151,9 +151,9 @@ class SkillFiles:
 
     def _of_published(self, version: PublishedVersion, packages: StoredPackages, keep: bool) -> SkillPackage:
         key = (version.skill_id, version.checksum)
-        kept = self._kept.get(key)
-        if kept is not None and version.state != "revoked":
-            return kept
+        cached = self._kept.get(key)
+        if cached is not None and version.state != "revoked":
+            return cached
         with self._loading, packages.open(version) as zipped:
             files = _unpacked(version.skill_id, version.version, zipped, version.size)
         package = SkillPackage(version.skill_id, version.version, files, fixed=True)
@@ -162,23 +162,23 @@ class SkillFiles:
     def _of_mirror(self, skill: Skill, keep: bool) -> SkillPackage | None:
         """Return the files of a listed skill if a mirror keeps its package. Raises CONFLICT."""
         for source, listed, skill_id in self._advertised.named(skill.id):
-            found = self._mirrors.kept(source, listed.id, skill.version) if skill_id == skill.id else None
-            if found is None:
+            release = self._mirrors.kept(source, listed.id, skill.version) if skill_id == skill.id else None
+            if release is None:
                 continue
-            key = (skill.id, found.checksum)
-            with found.file, self._loading:
-                if (kept := self._kept.get(key)) is not None:
-                    return kept
-                files = _unpacked(skill.id, skill.version, found.file, found.size)
+            key = (skill.id, release.checksum)
+            with release.file, self._loading:
+                if (package := self._kept.get(key)) is not None:
+                    return package
+                files = _unpacked(skill.id, skill.version, release.file, release.size)
             return self._kept_if(keep, key, SkillPackage(skill.id, skill.version, files, fixed=False))
         return None
 
     def _of_folder(self, skill: Skill, folder: Path, keep: bool) -> SkillPackage:
         try:
             key = (str(folder), f"{skill.version} {fingerprint(folder)}")
-            kept = self._kept.get(key)
-            if kept is not None:
-                return kept
+            package = self._kept.get(key)
+            if package is not None:
+                return package
             with self._loading:
                 files = _by_path(list(_read_folder(folder, skill.id)))
         except (OSError, ValueError):  # changed or removed meanwhile

@@ -47,13 +47,13 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
     """
     try:
         etag = services.catalog.get(skill_id).etag  # before the version: a tag that is too old only costs a request
-        found = services.catalog.version(skill_id, version)
+        answer = services.catalog.version(skill_id, version)
     except RegistryError:
         if not services.is_published(skill_id):
             raise
         stored = services.published.find(skill_id, version)
         etag = f'"{stored.checksum.removeprefix("sha256:")[:32]}-{stored.state}"'
-        found = SkillVersion(
+        answer = SkillVersion(
             skill_id=skill_id,
             version=version,
             description=stored.record.description,
@@ -61,10 +61,10 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
             changes=changes_of(stored.record),
         )
     if services.is_published(skill_id):
-        found.dependencies = [str(needed) for needed in services.published.dependencies(skill_id, version)] or UNSET
-        found.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
-        found.publisher = services.published.find(skill_id, version).record.publisher or UNSET
-    return found, etag
+        answer.dependencies = [str(needed) for needed in services.published.dependencies(skill_id, version)] or UNSET
+        answer.withdrawn = services.published.withdrawal(skill_id, version) or UNSET
+        answer.publisher = services.published.find(skill_id, version).record.publisher or UNSET
+    return answer, etag
 
 
 def withdrawal_of(services: Services, skill_id: str, version: str | None) -> tuple[str, Withdrawn | None]:
@@ -132,10 +132,10 @@ def create_from_fields(services: Services, new: NewSkill, caller: Principal | No
     Raises VALIDATION_ERROR, FORBIDDEN, CONFLICT.
     """
     check_new(services, caller, new)
-    (made,) = services.skill_backends.create_all([new], caller.scope if caller else None)
-    if isinstance(made, RegistryError):
-        raise made
-    return made
+    (skill,) = services.skill_backends.create_all([new], caller.scope if caller else None)
+    if isinstance(skill, RegistryError):
+        raise skill
+    return skill
 
 
 def check_new(services: Services, caller: Principal | None, new: NewSkill) -> None:
@@ -190,12 +190,12 @@ def uninstall_skill(
             f"Skill '{skill_id}' is needed by {', '.join(others)}: uninstall these too, as the command does with "
             "--cascade and a request with cascade=true"
         )
-    for one in [*others, skill_id]:
-        names = services.project.names_of(one)
-        conditions = Conditions(etags if one == skill_id else None, caller)
-        services.skill_backends.of(one).delete(one, conditions)
-        if named := services.project.record_removal(one, names):
-            services.local.bin.note_manifest(one, named[0], msgspec.json.encode(named[1]))
+    for removed_id in [*others, skill_id]:
+        names = services.project.names_of(removed_id)
+        conditions = Conditions(etags if removed_id == skill_id else None, caller)
+        services.skill_backends.of(removed_id).delete(removed_id, conditions)
+        if named := services.project.record_removal(removed_id, names):
+            services.local.bin.note_manifest(removed_id, named[0], msgspec.json.encode(named[1]))
     return [*others, skill_id]
 
 

@@ -18,13 +18,13 @@ class _Described(msgspec.Struct):
 def find_snippets(documents: CatalogDocuments, query: str, hits: Sequence[Hit]) -> dict[int, Snippet]:
     """Return the passage of each hit that has words of the query: of its description, else of its body."""
     terms = wanted(normalized(query))
-    found: dict[int, Snippet] = {}
+    snippets: dict[int, Snippet] = {}
     for hit in hits:
         description = msgspec.json.decode(hit.payload, type=_Described).description
         if (snippet := description_snippet(description, terms)) is not None:
-            found[hit.key] = snippet
-    others = [hit.key for hit in hits if hit.key not in found and hit.matched_by != ("semantic",)]
+            snippets[hit.key] = snippet
+    others = [hit.key for hit in hits if hit.key not in snippets and hit.matched_by != ("semantic",)]
     for key, body in documents.bodies(others).items() if others else ():
         if (snippet := body_snippet(body, terms)) is not None:
-            found[key] = snippet
-    return found
+            snippets[key] = snippet
+    return snippets

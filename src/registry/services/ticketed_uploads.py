@@ -119,34 +119,34 @@ class TicketedUploads:
         _refuse_repeated(files)
         faults: list[FieldError] = []
         parts: list[FilePart] = []
-        for number, one in enumerate(files):
+        for number, upload in enumerate(files):
             start = into.tell()
             try:
-                self._copy(one, caller, into)
+                self._copy(upload, caller, into)
             except RegistryError as error:
                 faults.append(FieldError(f"files.{number}", error.message))
-            parts.append(FilePart(one.file.path, start, one.file.size))
+            parts.append(FilePart(upload.file.path, start, upload.file.size))
         if faults:
             raise validation_error(*faults)
         return parts
 
-    def _copy(self, one: TicketedFile, caller: str, into: BinaryIO) -> None:
-        storage_id = self._check(one.ticket, one.file, caller)
-        if storage_id != one.storage_id:
+    def _copy(self, upload: TicketedFile, caller: str, into: BinaryIO) -> None:
+        storage_id = self._check(upload.ticket, upload.file, caller)
+        if storage_id != upload.storage_id:
             raise validation_error(FieldError("storageId", "is not that of the ticket"))
         try:
             with self._path(storage_id, caller).open("rb") as stored:
                 shutil.copyfileobj(stored, into)
         except FileNotFoundError:
             raise validation_error(
-                FieldError("storageId", f"'{one.file.path}' was not uploaded here: publish again")
+                FieldError("storageId", f"'{upload.file.path}' was not uploaded here: publish again")
             ) from None
 
     def discard(self, files: Sequence[TicketedFile], caller: str) -> None:
         """Remove the files of valid tickets: they are published, or refused."""
-        for one in files:
+        for upload in files:
             with contextlib.suppress(RegistryError):
-                self._path(self._check(one.ticket, one.file, caller), caller).unlink(missing_ok=True)
+                self._path(self._check(upload.ticket, upload.file, caller), caller).unlink(missing_ok=True)
 
     def _check(self, ticket: str, file: UploadedFile, caller: str) -> str:
         """Return the storage id of a ticket. Raises VALIDATION_ERROR if it is not for this file and caller."""
@@ -167,20 +167,20 @@ class TicketedUploads:
 
     def _refuse_too_much(self, caller: str, more: int) -> None:
         """Remove expired files, and refuse a file that is too much. Raises CONFLICT, SERVICE_UNAVAILABLE."""
-        kept = [*self._kept(), *((_prefix(one), size) for one, size in self._receiving.values())]
-        own = [size for name, size in kept if name.startswith(_prefix(caller))]
+        sizes = [*self._kept(), *((_prefix(uploader), size) for uploader, size in self._receiving.values())]
+        own = [size for name, size in sizes if name.startswith(_prefix(caller))]
         if len(own) >= DEFAULT_LIMITS.entries or sum(own) + more > self._caller_bytes:
             raise conflict(
                 f"You have uploaded {len(own):,} files of {sum(own):,} bytes that are not published: publish them, "
                 f"or wait {TICKET_SECONDS // 60} minutes"
             )
-        total = sum(size for _, size in kept) + more
-        if len(kept) >= _CALLERS * DEFAULT_LIMITS.entries or total > _CALLERS * self._caller_bytes:
+        total = sum(size for _, size in sizes) + more
+        if len(sizes) >= _CALLERS * DEFAULT_LIMITS.entries or total > _CALLERS * self._caller_bytes:
             raise service_unavailable("Too many files are uploaded and not yet published", TICKET_SECONDS)
 
     def _kept(self) -> list[tuple[str, int]]:
         """Return the name and size of each file that has not expired, and remove the others, also unfinished ones."""
-        kept = []
+        sizes = []
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):  # published meanwhile
@@ -188,8 +188,8 @@ class TicketedUploads:
                     if status.st_mtime < self._now() - TICKET_SECONDS:
                         Path(entry.path).unlink()
                     elif not entry.name.startswith(TEMPORARY_PREFIX):
-                        kept.append((entry.name, status.st_size))
-        return kept
+                        sizes.append((entry.name, status.st_size))
+        return sizes
 
     def _path(self, storage_id: str, caller: str) -> Path:
         return self._folder / f"{_prefix(caller)}{storage_id}"
@@ -204,11 +204,11 @@ def _refuse_repeated(files: Sequence[TicketedFile]) -> None:
         raise validation_error(FieldError("files", f"must be at most {DEFAULT_LIMITS.entries:,}"))
     named: set[str] = set()
     faults = []
-    for number, one in enumerate(files):
-        if not named.isdisjoint((one.file.path, one.storage_id)):
+    for number, upload in enumerate(files):
+        if not named.isdisjoint((upload.file.path, upload.storage_id)):
             faults.append(FieldError(f"files.{number}", "is named before: each path and each upload may come once"))
-        named.update((one.file.path, one.storage_id))
-    if not faults and sum(one.file.size for one in files) > DEFAULT_LIMITS.total_bytes:
+        named.update((upload.file.path, upload.storage_id))
+    if not faults and sum(ticket.file.size for ticket in files) > DEFAULT_LIMITS.total_bytes:
         faults.append(FieldError("files", f"must be at most {DEFAULT_LIMITS.total_bytes:,} bytes together"))
     if faults:
         raise validation_error(*faults)

@@ -87,23 +87,23 @@ class SkillBin:
             with removing_skill_folder(root, folder):
                 yield
             return
-        kept = self._place / secrets.token_hex(8)
-        kept.mkdir(parents=True, mode=0o700)
+        place = self._place / secrets.token_hex(8)
+        place.mkdir(parents=True, mode=0o700)
         try:
             entry = msgspec.structs.replace(entry, removed_at=timestamp(self._clock()), size=_size(folder))
-            replace_file(kept / _ENTRY, msgspec.json.encode(entry), 0o600)
+            replace_file(place / _ENTRY, msgspec.json.encode(entry), 0o600)
             sync_folder(self._place)
-            with removing_skill_folder(root, folder, kept / _SKILL):
+            with removing_skill_folder(root, folder, place / _SKILL):
                 yield
         except BaseException:
             with suppress(OSError):  # a folder that could not move back stays here
-                if not os.path.lexists(kept / _SKILL):
-                    shutil.rmtree(kept)
+                if not os.path.lexists(place / _SKILL):
+                    shutil.rmtree(place)
             raise
         self._added += entry.size
         is_due = self._emptied_at is None or abs(self._clock() - self._emptied_at) >= _EMPTIED_EVERY
         if is_due or self._added >= MOST_BYTES // _EMPTIED_AFTER:
-            self.empty(but=kept)
+            self.empty(but=place)
 
     def entries(self) -> list[BinEntry]:
         """Return what can be restored, what was removed last first."""
@@ -112,9 +112,9 @@ class SkillBin:
     def note_manifest(self, skill_id: str, name: str, entry: bytes) -> None:
         """Remember how the manifest named a skill that was just removed. Without such an entry, nothing happens."""
         with suppress(LookupError):
-            kept, known = self._last(skill_id)
-            noted = msgspec.structs.replace(known, manifest_name=name, manifest_entry=msgspec.Raw(entry))
-            replace_file(kept / _ENTRY, msgspec.json.encode(noted), 0o600)
+            place, entry_before = self._last(skill_id)
+            noted = msgspec.structs.replace(entry_before, manifest_name=name, manifest_entry=msgspec.Raw(entry))
+            replace_file(place / _ENTRY, msgspec.json.encode(noted), 0o600)
 
     @contextmanager
     def restoring(self, root: Path, skill_id: str) -> Iterator[BinEntry]:
@@ -122,49 +122,49 @@ class SkillBin:
 
         Raises LookupError if the bin has none, FileExistsError if its place is taken, OSError.
         """
-        kept, entry = self._last(skill_id)
+        place, entry = self._last(skill_id)
         folder = root / entry.folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as undo:
             try:
-                undo.enter_context(placing_skill_folder(kept / _SKILL, folder))
+                undo.enter_context(placing_skill_folder(place / _SKILL, folder))
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
                 copy = temporary_path(root, "restored-")
                 undo.callback(shutil.rmtree, copy, ignore_errors=True)
-                copy_folder(kept / _SKILL, copy)
+                copy_folder(place / _SKILL, copy)
                 undo.enter_context(placing_skill_folder(copy, folder))
             yield entry
-        shutil.rmtree(kept, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
     def empty(self, but: Path | None = None) -> None:
         """Delete the entries that are too old, and the oldest beyond `MOST_BYTES`."""
         total = 0
         self._emptied_at, self._added = self._clock(), 0
         oldest = self._clock() - datetime.timedelta(days=self.days)
-        for kept, entry in self._entries():
+        for place, entry in self._entries():
             total += entry.size
             is_old = datetime.datetime.fromisoformat(entry.removed_at) < oldest
-            if kept != but and (is_old or total > MOST_BYTES):
-                shutil.rmtree(kept, ignore_errors=True)
+            if place != but and (is_old or total > MOST_BYTES):
+                shutil.rmtree(place, ignore_errors=True)
 
     def _last(self, skill_id: str) -> tuple[Path, BinEntry]:
-        for kept, entry in self._entries():
+        for place, entry in self._entries():
             if entry.id == skill_id:
-                return kept, entry
+                return place, entry
         raise LookupError(skill_id)
 
     def _entries(self) -> list[tuple[Path, BinEntry]]:
-        found = []
-        for kept in self._place.iterdir() if self._place.is_dir() else ():
+        entries = []
+        for place in self._place.iterdir() if self._place.is_dir() else ():
             try:
-                entry = msgspec.json.decode((kept / _ENTRY).read_bytes(), type=BinEntry)
-                if os.path.lexists(kept / _SKILL):
-                    found.append((kept, entry))
+                entry = msgspec.json.decode((place / _ENTRY).read_bytes(), type=BinEntry)
+                if os.path.lexists(place / _SKILL):
+                    entries.append((place, entry))
             except (OSError, msgspec.MsgspecError) as error:
-                _log.debug("bin: %s is no entry: %s", kept.name, error)
-        return sorted(found, key=lambda each: each[1].removed_at, reverse=True)
+                _log.debug("bin: %s is no entry: %s", place.name, error)
+        return sorted(entries, key=lambda each: each[1].removed_at, reverse=True)
 
 
 def _size(folder: Path) -> int:

@@ -24,8 +24,8 @@ def format_warnings(fields: Mapping[str, Value], folder: str | None) -> Iterator
     """
     others = [key for key in fields if key not in FIELDS]
     if others:
-        shown = ", ".join(others[:_MAX_SHOWN]) + (", …" if len(others) > _MAX_SHOWN else "")
-        yield others[0], f"not in the agentskills.io format, some agents refuse it: {shown} (move it into metadata)"
+        names = ", ".join(others[:_MAX_SHOWN]) + (", …" if len(others) > _MAX_SHOWN else "")
+        yield others[0], f"not in the agentskills.io format, some agents refuse it: {names} (move it into metadata)"
     name = fields.get("name")
     if name:
         yield from (("name", warning) for warning in _name_warnings(name, folder))

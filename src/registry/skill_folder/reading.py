@@ -209,8 +209,8 @@ class FieldSources:
 
     def labels(self, key: str) -> list[str]:
         """Return the value of a field as labels that may have commas: a list's items, or the parts of a text."""
-        found = next((value for source in self._sources if _plain(value := source.get(key, ""))), "")
-        return split_labels([_plain(item) for item in found] if isinstance(found, list) else _plain(found))
+        raw = next((value for source in self._sources if _plain(value := source.get(key, ""))), "")
+        return split_labels([_plain(item) for item in raw] if isinstance(raw, list) else _plain(raw))
 
 
 def _plain(value: Value) -> str:

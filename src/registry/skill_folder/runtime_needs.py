@@ -39,7 +39,7 @@ _NAMED_AGENT = re.compile(
 
 def requirements_of(fields: Mapping[str, Value], metadata: Mapping[str, Value]) -> Requirements | None:
     """Return what a skill requires; None if it says nothing."""
-    found: dict[str, dict[str, None]] = {"bins": {}, "any_bins": {}, "env": {}, "os": {}}
+    names: dict[str, dict[str, None]] = {"bins": {}, "any_bins": {}, "env": {}, "os": {}}
     for section in _sections(fields, metadata):
         if _REQUIREMENTS.isdisjoint(section):
             continue
@@ -47,8 +47,8 @@ def requirements_of(fields: Mapping[str, Value], metadata: Mapping[str, Value]) 
         needs = declared if isinstance(declared, dict) else {}
         for kind, keys in (("bins", _BINS), ("any_bins", _ANY_BINS), ("env", _ENV), ("os", _OS)):
             values = [*_texts(needs, keys), *_texts(section, _BESIDE[kind])]
-            found[kind] |= dict.fromkeys(system_name(value) if kind == "os" else value for value in values)
-    lists: dict[str, Any] = {kind: list(values)[:_MAX_VALUES] for kind, values in found.items()}
+            names[kind] |= dict.fromkeys(system_name(value) if kind == "os" else value for value in values)
+    lists: dict[str, Any] = {kind: list(values)[:_MAX_VALUES] for kind, values in names.items()}
     return Requirements(**lists) if any(lists.values()) else None
 
 

@@ -130,11 +130,11 @@ def find_skill_file(folder: Path) -> Path | None:
 def has_skill_file(folder: Path) -> bool:
     """Return whether a folder exists, can be listed and has a SKILL.md, in any case of its name."""
     try:
-        found = find_skill_file(folder)
+        path = find_skill_file(folder)
     except OSError:
         return False
     # Unlike Path.is_file, os.path.isfile does not raise if the folder is not accessible.
-    return found is not None and os.path.isfile(found)  # noqa: PTH113
+    return path is not None and os.path.isfile(path)  # noqa: PTH113
 
 
 def fingerprint(folder: Path) -> str:

@@ -29,15 +29,15 @@ def triggers_of(fields: Mapping[str, Value], metadata: Mapping[str, Value]) -> l
 
     They are at most 30 of at most 200 characters, and 1,000 characters together.
     """
-    found: dict[str, str] = {}
+    phrases: dict[str, str] = {}
     for section in (fields, metadata):
         for key, value in section.items():
             kind = re.sub(r"[-_]", "", key).lower()
             if kind in _SENTENCES or kind in _LABELS:
                 for text in islice(_texts(value, divided=kind in _LABELS), _MOST_READ):
-                    found.setdefault(text.casefold(), text[:_CHARACTERS].rstrip())
-    lengths = accumulate(map(len, found.values()))
-    return [text for text, length in zip(found.values(), lengths, strict=True) if length <= _ALL_CHARACTERS][:_MOST]
+                    phrases.setdefault(text.casefold(), text[:_CHARACTERS].rstrip())
+    lengths = accumulate(map(len, phrases.values()))
+    return [text for text, length in zip(phrases.values(), lengths, strict=True) if length <= _ALL_CHARACTERS][:_MOST]
 
 
 def _texts(value: Value, *, divided: bool) -> Iterator[str]:

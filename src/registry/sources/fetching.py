@@ -99,8 +99,8 @@ class Fetcher:
             return origin
         with self._downloads.temporary() as folder:
             fetched = self._git.fetch(with_credentials(origin), folder / "tree")
-            found = skill_in(fetched.path, address.skill)
-        place = posixpath.normpath(posixpath.join(origin.subdir or "", found))
+            path = skill_in(fetched.path, address.skill)
+        place = posixpath.normpath(posixpath.join(origin.subdir or "", path))
         return msgspec.structs.replace(origin, subdir=None if place == "." else place)
 
     def latest(self, origin: GitOrigin) -> str:

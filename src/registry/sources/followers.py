@@ -57,13 +57,13 @@ class Followers:
 
     def follow(self, sources: Iterable[SourceEntry]) -> None:
         """Follow exactly the registries among these sources from now on. Does nothing before `start`."""
-        wanted = {source for source in sources if source.type == "registry"}
+        registries = {source for source in sources if source.type == "registry"}
         with self._lock:
             if not self._is_started:
                 return
-            for source in self._followers.keys() - wanted:
+            for source in self._followers.keys() - registries:
                 self._followers.pop(source).end()
-            for source in wanted - self._followers.keys():
+            for source in registries - self._followers.keys():
                 follower = self._followers[source] = _Follower(source, self._store, self._open, self._refresh)
                 follower.start()
 

@@ -45,10 +45,10 @@ class LogMonitor:
         The checkpoint must extend the stored one and `earlier`, which was seen elsewhere. It is stored if it is larger
         than the stored one.
         """
-        known = self._known(registry)
-        verifier = self._key(registry, known, earlier)
+        seen_here = self._known(registry)
+        verifier = self._key(registry, seen_here, earlier)
         state = self._read(registry, verifier, note)
-        for seen in (known, earlier):
+        for seen in (seen_here, earlier):
             if seen is not None:
                 self._check_extends(registry, verifier, self._read(registry, verifier, seen.checkpoint), state)
         self._store(registry, verifier, note, state)
@@ -57,9 +57,9 @@ class LogMonitor:
     def verifier(self, url: str, key: str) -> Verifier:
         """Return the verifier of a key for the log of the registry at `url`. Raises LogRefused for another key."""
         text = read_fact(self._database, _fact(url))
-        known = key if text is None else msgspec.json.decode(text, type=SeenLog).key
-        if known != key:
-            raise LogRefused(f"the log of {url} has the key {known} here, not {key}")
+        key_here = key if text is None else msgspec.json.decode(text, type=SeenLog).key
+        if key_here != key:
+            raise LogRefused(f"the log of {url} has the key {key_here} here, not {key}")
         try:
             return Verifier(key)
         except CheckpointInvalid as error:
@@ -70,10 +70,10 @@ class LogMonitor:
         with self._database.write() as transaction:
             transaction.delete_fact(_fact(url))
 
-    def _key(self, registry: ReadableRegistry, known: SeenLog | None, earlier: SeenLog | None) -> Verifier:
-        if known is not None and earlier is not None and known.key != earlier.key:
-            raise LogRefused(f"the log of {registry.url} had the key {earlier.key}, and has {known.key} here")
-        pinned = known or earlier
+    def _key(self, registry: ReadableRegistry, seen_here: SeenLog | None, earlier: SeenLog | None) -> Verifier:
+        if seen_here is not None and earlier is not None and seen_here.key != earlier.key:
+            raise LogRefused(f"the log of {registry.url} had the key {earlier.key}, and has {seen_here.key} here")
+        pinned = seen_here or earlier
         key = self._announced(registry) if pinned is None else pinned.key
         try:
             return Verifier(key)
@@ -130,8 +130,8 @@ class LogMonitor:
 
     def _store(self, registry: ReadableRegistry, verifier: Verifier, note: str, state: LogCheckpoint) -> None:
         with self._storing:
-            known = self._known(registry)
-            if known is not None and verifier.read(known.checkpoint).size >= state.size:
+            seen_here = self._known(registry)
+            if seen_here is not None and verifier.read(seen_here.checkpoint).size >= state.size:
                 return
             seen = SeenLog(key=verifier.text, checkpoint=note)
             with self._database.write() as transaction:

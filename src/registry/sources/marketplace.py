@@ -184,8 +184,8 @@ def with_elsewhere(listing: Listing, remotes: Sequence[RemotePlugin] | None, els
     """Return a listing with the skills of plugins in other places."""
     if not remotes or elsewhere is None:
         return listing
-    found = elsewhere(remotes, {skill.id for skill in listing.skills})
-    return Listing(skills=[*listing.skills, *found.skills], warnings=[*found.warnings, *listing.warnings])
+    others = elsewhere(remotes, {skill.id for skill in listing.skills})
+    return Listing(skills=[*listing.skills, *others.skills], warnings=[*others.warnings, *listing.warnings])
 
 
 def skills_elsewhere(plugin: Plugin, remotes: list[RemotePlugin] | None) -> list[Listed]:

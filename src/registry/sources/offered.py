@@ -78,9 +78,9 @@ class OfferedFolders:
         """Count the skill folders of the tree that no document and no manifest offers."""
         if not self.has_document and not self.manifests.are_there:
             return  # all that is not offered was counted when it was left out
-        known = {place.folder for place in offered}
+        folders = {place.folder for place in offered}
         for folder in self.all_below(self.root):
-            if folder not in known and reason_to_leave_out(folder.relative_to(self.root)) is None:
+            if folder not in folders and reason_to_leave_out(folder.relative_to(self.root)) is None:
                 self._leave_out(folder, _NOT_OFFERED)
 
     def below(self, home: Path, path: str) -> Path | None:
@@ -109,8 +109,8 @@ class OfferedFolders:
                 yield from filter(self._is_beside_root, find_skill_folders(folder))
             return
         real_tops: dict[str, Path | None] = {}  # of the folders in `folder`, the only ones that may be links
-        for found in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
-            top, *below = found.relative_to(folder).parts
+        for skill_folder in find_skill_folders(folder, ignored=_NEVER_SEARCHED):
+            top, *below = skill_folder.relative_to(folder).parts
             if top not in real_tops:
                 real = Path(os.path.realpath(folder / top))
                 real_tops[top] = real if real.is_relative_to(self.root) else None
@@ -138,8 +138,8 @@ class OfferedFolders:
     def _by_convention(self, home: Path) -> Iterator[Path]:
         """Yield the skills of a plugin that names none: those in its folder for skills, else all."""
         skills = self.below(home, _SKILLS)
-        found = [] if skills is None else list(self._of_folder(skills))
-        yield from found or self._of_folder(home)
+        own_skills = [] if skills is None else list(self._of_folder(skills))
+        yield from own_skills or self._of_folder(home)
 
     def _named(self, home: Path, paths: Sequence[str]) -> Iterator[Path]:
         """Yield the skills at the paths that a document or a manifest names: skills, or folders with skills."""

@@ -87,8 +87,8 @@ def manifest_of(fields: dict[str, Any]) -> PluginManifest:
     """Return the manifest with the fields of a decoded plugin.json."""
     author = fields.get("author", "")
     author = author.get("name", "") if isinstance(author, dict) else author
-    given = {**fields, "author": author}
-    texts = {name: given[name] for name in _TEXTS if isinstance(given.get(name), str)}
+    members = {**fields, "author": author}
+    texts = {name: members[name] for name in _TEXTS if isinstance(members.get(name), str)}
     return PluginManifest(**texts, skills=paths_of(fields.get("skills")))
 
 

@@ -64,8 +64,8 @@ class GitReader:
             home.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=home) as folder:
                 # Named after the source, because a skill without a name is named after its folder.
-                wanted = as_user_of(source)(origin)
-                fetched = self._downloads.git.fetch(wanted, Path(folder) / "tree" / source.name)
+                user_origin = as_user_of(source)(origin)
+                fetched = self._downloads.git.fetch(user_origin, Path(folder) / "tree" / source.name)
                 commit = fetched.commit
                 (Path(folder) / "tree" / _NOTES).write_bytes(msgspec.json.encode(fetched.notes))
                 _replace(Path(folder) / "tree", home / commit)
@@ -94,12 +94,12 @@ class MarketplaceReader:
         stored.write_bytes(response.body)
         return plugins.contents(json.dumps(response.validators), listing)
 
-    def _document(self, url: str, known: Validators) -> FetchedResponse:
+    def _document(self, url: str, validators: Validators) -> FetchedResponse:
         """Return the document at a URL or at one of the default paths below it."""
         problem: Exception | None = None
         for place in _places(url):
             try:
-                response = self._downloads.get(place, known, MAX_DOCUMENT_BYTES)
+                response = self._downloads.get(place, validators, MAX_DOCUMENT_BYTES)
                 if response.body is not None:
                     parse_document(response.body)
             except (OutboundError, UnreadableDocument) as error:
@@ -174,10 +174,10 @@ def _replace(new: Path, place: Path) -> None:
     new.rename(place)
 
 
-def _remove_others(home: Path, kept: set[str]) -> None:
-    for other in home.iterdir():
-        if other.name not in kept and not other.name.startswith(TEMPORARY_PREFIX):
-            shutil.rmtree(other, ignore_errors=True)
+def _remove_others(home: Path, names: set[str]) -> None:
+    for entry in home.iterdir():
+        if entry.name not in names and not entry.name.startswith(TEMPORARY_PREFIX):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _places(url: str) -> list[str]:

@@ -229,18 +229,20 @@ def listed_skill(base: str, skill_id: str, fields: Mapping[str, Any], withdrawn:
     origin = RegistryOrigin(url=base, skill=skill_id)
     listed = validated({**fields, "id": skill_id, "download_url": download_url, "origin": origin, "body": ""})
     listed.body = _NOT_STORED.sub("\ufffd", fields["body"][:_BODY_CHARACTERS])
-    known = named_dependencies(fields["dependencies"][:MAX_DEPENDENCIES])
-    listed.dependencies = [str(dependency) for dependency in known]
+    dependencies = named_dependencies(fields["dependencies"][:MAX_DEPENDENCIES])
+    listed.dependencies = [str(dependency) for dependency in dependencies]
     listed.withdrawn = withdrawn or msgspec.UNSET
     return listed
 
 
-def _withdrawn(found: _Withdrawn | None) -> Withdrawn | None:
+def _withdrawn(withdrawal: _Withdrawn | None) -> Withdrawn | None:
     """Return a withdrawal with texts that can be shown. A state that a later release knows counts as deprecated."""
-    if found is None:
+    if withdrawal is None:
         return None
-    texts = {name: printable_reason(text) for name in ("at", "reason", "replacement") if (text := getattr(found, name))}
-    state = found.state if found.state in get_args(WithdrawalState) else "deprecated"
+    texts = {
+        name: printable_reason(text) for name in ("at", "reason", "replacement") if (text := getattr(withdrawal, name))
+    }
+    state = withdrawal.state if withdrawal.state in get_args(WithdrawalState) else "deprecated"
     return msgspec.convert({"at": "", **texts, "state": state}, Withdrawn)
 
 

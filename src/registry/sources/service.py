@@ -274,8 +274,8 @@ class Sources:
     def _read(self, source: SourceEntry, mark: str) -> SourceContents | Stored | None:
         if source.type == "registry":
             return self._registry_reader.read(source, mark)
-        known = mark.removeprefix(RECIPE) if mark.startswith(RECIPE) else ""
-        contents = self.fetcher.read(source, known)
+        recipe = mark.removeprefix(RECIPE) if mark.startswith(RECIPE) else ""
+        contents = self.fetcher.read(source, recipe)
         return contents._replace(mark=RECIPE + contents.mark) if contents is not None else None
 
     def _is_known(self, source: SourceEntry) -> bool:

@@ -101,9 +101,9 @@ class SourceStore:
 
     def remove_others(self, names: Iterable[str]) -> list[SourceEntry]:
         """Remove the skills of all sources except `names`, and return the removed sources."""
-        kept = set(names)
-        known = (msgspec.json.decode(row[0], type=SourceEntry) for row in self._database.read(_ENTRIES))
-        removed = [source for source in known if source.name not in kept]
+        name_set = set(names)
+        entries = (msgspec.json.decode(row[0], type=SourceEntry) for row in self._database.read(_ENTRIES))
+        removed = [source for source in entries if source.name not in name_set]
         if removed:
             with self._database.write() as transaction:
                 for source in removed:

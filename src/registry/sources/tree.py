@@ -94,10 +94,10 @@ def offered_in(root: Path) -> list[Offered]:
 def skill_in(root: Path, name: str) -> str:
     """Return the path of the skill with this id or name in a tree, below its root. Raises VALIDATION_ERROR."""
     listing = read_tree(root, lambda place: LocalOrigin(path=place))
-    wanted = name.casefold()
+    folded = name.casefold()
     for skill in listing.skills:
         place = getattr(skill.origin, "path", ".")
-        if wanted in (skill.id, skill.name.casefold(), place.rpartition("/")[2].casefold()):
+        if folded in (skill.id, skill.name.casefold(), place.rpartition("/")[2].casefold()):
             return str(place)
     names = ", ".join(skill.id for skill in listing.skills[:_SHOWN_SKILLS] if not skill.internal)
     more = ", …" if len(listing.skills) > _SHOWN_SKILLS else ""
@@ -205,17 +205,17 @@ class _Reading:
         """Return the skill of a folder. What its own files do not state is that of its plugin."""
         entry, manifest = offered.plugin or Plugin(name="", source=""), self._folders.manifest_of(offered)
         stated = {name: getattr(read, name) for name in _INHERITED if name in read.stated}
-        given = entry.stated() | manifest.stated() | stated
+        fields = entry.stated() | manifest.stated() | stated
         skill = validated(
             {
                 "id": self._free_id(offered.folder, read),
                 "name": read.name,
-                "description": given.get("description", read.description),
-                "version": given.get("version"),
-                "author": given.get("author"),
+                "description": fields.get("description", read.description),
+                "version": fields.get("version"),
+                "author": fields.get("author"),
                 "tags": read.tags or (entry.labels() if offered.is_whole else []),
                 "capabilities": read.capabilities,
-                "license": given.get("license"),
+                "license": fields.get("license"),
                 **{name: msgspec.to_builtins(getattr(read.needs, name)) for name in NEEDS},
             }
         )
@@ -255,7 +255,7 @@ def _is_link_to_skill(folder: Path, root: Path) -> bool:
             return False
         if "\n" in target or PurePosixPath(target).name != SKILL_FILE:
             return False
-        found = Path(os.path.realpath(folder / target))
-        return found.parent != folder and found.is_relative_to(root) and found.is_file()
+        file = Path(os.path.realpath(folder / target))
+        return file.parent != folder and file.is_relative_to(root) and file.is_file()
     except (OSError, ValueError):
         return False

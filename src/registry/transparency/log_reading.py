@@ -46,8 +46,8 @@ class LogReading(msgspec.Struct, kw_only=True):
         subject = entry.subject
         if subject is None:
             return
-        known, withdrawn = self.withdrawn.get(subject), entry.withdrawn
-        if known is not None and known.state == "revoked" and entry.kind != "revoke":
+        former, withdrawn = self.withdrawn.get(subject), entry.withdrawn
+        if former is not None and former.state == "revoked" and entry.kind != "revoke":
             return  # for ever
         if withdrawn is None:
             self.withdrawn.pop(subject, None)

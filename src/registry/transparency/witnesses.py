@@ -86,7 +86,11 @@ class Cosignatures:
         """Return the signature lines of all witnesses that have cosigned a checkpoint."""
         last = (self.of(witness) for witness in self.witnesses)
         root = _encoded(checkpoint.root)
-        return "".join(f"{one.line}\n" for one in last if one and (one.size, one.root) == (checkpoint.size, root))
+        return "".join(
+            f"{cosignature.line}\n"
+            for cosignature in last
+            if cosignature and (cosignature.size, cosignature.root) == (checkpoint.size, root)
+        )
 
 
 class WitnessWorker:

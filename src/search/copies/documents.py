@@ -90,23 +90,23 @@ class Documents(NamedTuple):
         originals = keys
         for table in (self.lookups.table, self.changed):
             if len(table.keys):
-                rows, found = table.rows(keys)
-                originals = np.where(found, table.originals[rows], originals)
+                rows, has_row = table.rows(keys)
+                originals = np.where(has_row, table.originals[rows], originals)
         return originals
 
     def signatures(self, keys: Keys) -> Signatures:
         """Return the signature of each of some documents, zeros for one that is not known."""
         signatures = np.zeros((len(keys), SIGNATURE_WORDS), np.uint64)
         for table in (self.lookups.table, self.changed):
-            rows, found = table.rows(keys)
-            signatures[found] = table.signatures[rows[found]]
+            rows, has_row = table.rows(keys)
+            signatures[has_row] = table.signatures[rows[has_row]]
         return signatures
 
     def copies_of(self, keys: Keys) -> Keys:
         """Return all copies of some documents."""
         table, changed = self.lookups.table, self.changed
-        rows, found = table.rows(keys)
-        copies = table.keys[_rows_with(self.lookups.by_original, rows[found])]
+        rows, has_row = table.rows(keys)
+        copies = table.keys[_rows_with(self.lookups.by_original, rows[has_row])]
         of_changed = np.isin(changed.originals, keys) & (changed.originals != changed.keys)
         return np.concatenate((copies[~changed.rows(copies)[1]], changed.keys[of_changed]))
 

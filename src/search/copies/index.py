@@ -76,16 +76,16 @@ class CopyIndex:
         return self._documents.copies
 
 
-def _replaced(known: Documents, keys: Keys, signatures: Signatures) -> Documents:
+def _replaced(documents: Documents, keys: Keys, signatures: Signatures) -> Documents:
     """Return the documents with some added or replaced. Copies of what is replaced look for another original."""
-    copies = known.copies_of(keys)
+    copies = documents.copies_of(keys)
     copies = copies[~np.isin(copies, keys)]
     loose_keys = np.concatenate((keys, copies))
-    loose = Table(loose_keys, loose_keys.copy(), np.concatenate((signatures, known.signatures(copies))))
-    table = known.originals_like(loose.signatures[loose.signatures[:, 0] > 0]).with_others(loose)
+    loose = Table(loose_keys, loose_keys.copy(), np.concatenate((signatures, documents.signatures(copies))))
+    table = documents.originals_like(loose.signatures[loose.signatures[:, 0] > 0]).with_others(loose)
     is_loose = np.isin(table.keys, loose_keys)
     _find_originals(table, is_loose)
-    return known.replaced(table if is_loose.all() else table.at(is_loose))
+    return documents.replaced(table if is_loose.all() else table.at(is_loose))
 
 
 def _find_originals(table: Table, loose: Flags) -> None:

@@ -34,9 +34,9 @@ class Dictionary:
 
         It may also be the beginning of a word that the user has not typed to its end.
         """
-        edited = {other: count for other in one_edit_away(word) if (count := self.frequency(other))}
+        edited = {near_word: count for near_word in one_edit_away(word) if (count := self.frequency(near_word))}
         if len(word) < _OTHER_FIRST_LETTER_FROM:
-            edited = {other: count for other, count in edited.items() if other[0] == word[0]}
+            edited = {near_word: count for near_word, count in edited.items() if near_word[0] == word[0]}
         near = edited | self._beginning_with(word)
         if near:
             return (_likeliest(word, near),)
@@ -51,17 +51,19 @@ class Dictionary:
         `least` documents contain it, and 5 at least. To look up all words one edit away would take longer.
         """
         alike = self._frequent(word[:2]) | self._frequent(word[0] + word[2])
-        near = {other: alike[other] for other in one_edit_away(word) & alike.keys() if alike[other] >= least}
+        near = {
+            near_word: alike[near_word] for near_word in one_edit_away(word) & alike.keys() if alike[near_word] >= least
+        }
         return _likeliest(word, near) if near else None
 
     def _frequent(self, prefix: str) -> dict[str, int]:
         """Return the words with a prefix that are no rare ones. To read all words with it takes up to a millisecond."""
-        known = self._frequent_words.get(prefix)
-        if known is None:
+        counts = self._frequent_words.get(prefix)
+        if counts is None:
             words = self._beginning_with(prefix)
-            known = {word: count for word, count in words.items() if count >= LEAST_FREQUENT}
-            self._frequent_words[prefix] = known
-        return known
+            counts = {word: count for word, count in words.items() if count >= LEAST_FREQUENT}
+            self._frequent_words[prefix] = counts
+        return counts
 
     def frequency(self, word: str) -> int:
         """Return the number of documents with a word."""
@@ -80,7 +82,7 @@ class Dictionary:
         near: dict[str, int] = {}
         for prefix in (word[:2], word[0] + word[2]):
             near |= self._beginning_with(prefix)
-        return {other: count for other, count in near.items() if edits(word, other) == MAX_EDITS}
+        return {near_word: count for near_word, count in near.items() if edits(word, near_word) == MAX_EDITS}
 
     def _beginning_with(self, prefix: str) -> dict[str, int]:
         words = dict(self._searcher.terms_with_prefix("word", prefix, limit=_MAX_BEGINNING_ALIKE))
@@ -93,12 +95,12 @@ class Dictionary:
 def _likeliest(word: str, candidates: Mapping[str, int]) -> str:
     """Return the candidate that most documents contain. What of the word was missed counts too."""
 
-    def rank(other: str) -> tuple[int, str]:
-        likelihood = candidates[other]
-        if other[0] == word[0]:
+    def rank(near_word: str) -> tuple[int, str]:
+        likelihood = candidates[near_word]
+        if near_word[0] == word[0]:
             likelihood *= _FIRST_LETTER_FACTOR
-        if set(other) == set(word):
+        if set(near_word) == set(word):
             likelihood *= _SAME_LETTERS_FACTOR
-        return -likelihood, other
+        return -likelihood, near_word
 
     return min(candidates, key=rank)

@@ -97,8 +97,8 @@ class MemorySegment:
 
     def keys_with_terms(self, terms: Iterable[str], allowed: Filter) -> list[int]:
         """Return the keys of the documents with all terms that pass a filter."""
-        wanted = set(terms)
-        return [document.key for document in self._allowed(allowed) if wanted <= document.term_counts.keys()]
+        term_set = set(terms)
+        return [document.key for document in self._allowed(allowed) if term_set <= document.term_counts.keys()]
 
     def names_with_prefix(self, prefix: str) -> set[str]:
         """Return all names that begin with `prefix`."""

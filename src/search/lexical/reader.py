@@ -83,12 +83,12 @@ class DiskReader:
 
     def document_frequency(self, field: str, value: str) -> int:
         """Return the number of documents with a value. A search asks several times, and the index is slower."""
-        known = self._frequencies.get((field, value))
-        if known is None:
+        frequency = self._frequencies.get((field, value))
+        if frequency is None:
             if len(self._frequencies) >= _MAX_FREQUENCIES:
                 self._frequencies = {}
-            known = self._frequencies[field, value] = self.searcher.doc_freq(field, value)
-        return known
+            frequency = self._frequencies[field, value] = self.searcher.doc_freq(field, value)
+        return frequency
 
     def existing(self, keys: Iterable[int]) -> list[int]:
         """Return those of the keys that belong to a document."""
@@ -307,10 +307,10 @@ class LexicalReader:
         excluded = np.concatenate((self._replaced_keys, labelled))
         if count and len(excluded):
             return self._search_disk(query, limit, allowed, count=True)
-        found = self._matched(query, limit + len(excluded), count=count)
+        matches = self._matched(query, limit + len(excluded), count=count)
         if not len(excluded):
-            return found
-        return found.at(~among(found.keys, excluded)).first(limit)
+            return matches
+        return matches.at(~among(matches.keys, excluded)).first(limit)
 
     def _labelled_keys(self, rejecting: Filter) -> Keys | None:
         """Return the keys of the documents on disk that a filter rejects; None if it has groups or rejects many."""

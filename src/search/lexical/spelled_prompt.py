@@ -52,11 +52,11 @@ def spell_prompt(
     """Return a query as it is searched. With a glossary, one in another language is translated."""
     prompt = read_prompt(query)
     excluded = exclusions(prompt.text)
-    found = [(each, keys) for each in excluded if (keys := unwanted_keys(reader, each.thing, names_of))]
-    if found:
-        text = without_exclusions(prompt.text, [each for each, _ in found])
+    exclusion_keys = [(each, keys) for each in excluded if (keys := unwanted_keys(reader, each.thing, names_of))]
+    if exclusion_keys:
+        text = without_exclusions(prompt.text, [each for each, _ in exclusion_keys])
         prompt = prompt._replace(text=text or prompt.text, written=text or prompt.text)
-    unwanted = frozenset(key for _, keys in found for key in keys)
+    unwanted = frozenset(key for _, keys in exclusion_keys for key in keys)
     weak = _rare_terms(reader, prompt.identifiers)
     if not is_foreign(prompt.text):
         return SpelledPrompt(query, prompt, spell(reader, prompt.text), weak, unwanted)
@@ -92,8 +92,8 @@ def _translated(spelling: Spelling, translation: Translation) -> Spelling:
     """
     replaced = set(document_terms(" ".join(translation.replaced)))
     best = _weights(translation.best)
-    kept = {term: weight for term, weight in spelling.terms.items() if not _UNDIVIDED.search(term)}
-    written = {term: weight * (_OF_REPLACED if term in replaced else 1) for term, weight in kept.items()}
+    whole_terms = {term: weight for term, weight in spelling.terms.items() if not _UNDIVIDED.search(term)}
+    written = {term: weight * (_OF_REPLACED if term in replaced else 1) for term, weight in whole_terms.items()}
     terms = _highest(_weights(translation.others), best, written)
     needed = best.keys() | {term for term in written if term not in replaced}
     english = dict.fromkeys(each.word for each in (*translation.best, *translation.others))

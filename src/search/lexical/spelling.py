@@ -109,9 +109,9 @@ def _with_more_frequent(reader: LexicalReader, spelling: Spelling) -> Spelling:
     words = {_term(word): word for word in _WORD.findall(text) if not _looks_like_a_name(word, text)}
     for term in words.keys() & set(rare):
         meant = reader.dictionary.more_frequent(words[term].lower(), _FAR_MORE * reader.frequency(term))
-        if meant is not None and (other := _term(meant)) not in terms:
-            terms[other] = terms[term]
-            terms[term] *= reader.ceiling({other: 1.0}) / reader.ceiling({term: 1.0})
+        if meant is not None and (meant_term := _term(meant)) not in terms:
+            terms[meant_term] = terms[term]
+            terms[term] *= reader.ceiling({meant_term: 1.0}) / reader.ceiling({term: 1.0})
             joined.append(meant)
     return spelling._replace(terms=terms, joined=sorted(joined)) if joined else spelling
 
@@ -125,7 +125,7 @@ def _corrected(reader: LexicalReader, spelling: Spelling) -> Spelling:
     wrong = [word for word in dict.fromkeys(_WORD.findall(text)) if _may_be_wrong(reader, word, text)]
     if not 0 < len(wrong) <= _MOST_UNKNOWN:
         return spelling
-    used = {pair: (one,) for pair, one in _pairs(reader, text).items() if not set(wrong).isdisjoint(pair.split())}
+    used = {pair: (word,) for pair, word in _pairs(reader, text).items() if not set(wrong).isdisjoint(pair.split())}
     in_pairs = set(" ".join(used).split())
     used |= {word: meant for word in wrong if word not in in_pairs and (meant := reader.dictionary.meant(word.lower()))}
     if not used:
@@ -163,7 +163,7 @@ def _corrected_terms(terms: Mapping[str, float], used: Mapping[str, Sequence[str
 
 def _joined(reader: LexicalReader, spelling: Spelling) -> Spelling:
     pairs = _pairs(reader, spelling.text) if len(spelling.text) <= _LONGEST_WITH_PAIRS else {}
-    joined = [one for one in pairs.values() if _term(one) not in spelling.terms]
+    joined = [word for word in pairs.values() if _term(word) not in spelling.terms]
     if not joined:
         return spelling
     terms = {**spelling.terms, **dict.fromkeys(map(_term, joined), JOINED)}
@@ -173,5 +173,5 @@ def _joined(reader: LexicalReader, spelling: Spelling) -> Spelling:
 def _pairs(reader: LexicalReader, text: str) -> dict[str, str]:
     """Return the pairs of words of a text that the dictionary has as one word, and this word."""
     words = [word if _LETTERS.fullmatch(word) and word.lower() not in STOP_WORDS else "" for word in text.split()]
-    pairs = {f"{one} {next_one}": (one + next_one).lower() for one, next_one in pairwise(words) if one and next_one}
-    return {pair: one for pair, one in pairs.items() if reader.dictionary.frequency(one)}
+    pairs = {f"{first} {second}": (first + second).lower() for first, second in pairwise(words) if first and second}
+    return {pair: word for pair, word in pairs.items() if reader.dictionary.frequency(word)}

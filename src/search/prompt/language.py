@@ -152,8 +152,8 @@ def _is_foreign(text: str) -> bool:
     words = _words(text)
     english = sum(word.lower() in _ENGLISH for word in words)
     if not text.isascii():
-        other = len(_SPACED_SCRIPT.findall(text)) + len(_UNDIVIDED_SCRIPT.findall(text)) / _CHARACTERS_A_WORD
-        if other > (len(words) if english else _PARTLY * len(words)):
+        foreign_words = len(_SPACED_SCRIPT.findall(text)) + len(_UNDIVIDED_SCRIPT.findall(text)) / _CHARACTERS_A_WORD
+        if foreign_words > (len(words) if english else _PARTLY * len(words)):
             return True
     foreign = sum(map(_weight, words))
     if foreign <= english:

@@ -62,19 +62,19 @@ def forms(lines: Sequence[str]) -> list[Form]:
 
     The time is linear in the lines, of each of which at most 400 characters are read.
     """
-    found: list[Form] = []
+    line_forms: list[Form] = []
     fence, opened = "", 0
     for position, line in enumerate(lines):
         mark = _FENCE.match(line.strip(" \t>")) if "``" in line or "~~" in line else None
         if mark is not None:
             closes = fence and mark[1].startswith(fence) and not mark[2].strip()
             fence, opened = ("", opened) if closes else (fence or mark[1], opened if fence else position + 1)
-            found.append(Form.MACHINE)
+            line_forms.append(Form.MACHINE)
         else:
-            found.append(Form.MACHINE if fence else _form(line[:_LONGEST]))
+            line_forms.append(Form.MACHINE if fence else _form(line[:_LONGEST]))
     if fence:
-        found[opened:] = [_form(line[:_LONGEST]) for line in lines[opened:]]
-    return _with_neighbours(found)
+        line_forms[opened:] = [_form(line[:_LONGEST]) for line in lines[opened:]]
+    return _with_neighbours(line_forms)
 
 
 def _form(line: str) -> Form:
@@ -99,18 +99,18 @@ def _is_plain(word: str) -> bool:
     return bare.isalpha() or (bare[:1].isalpha() and bare.translate(_JOINTS).isalpha())
 
 
-def _with_neighbours(found: list[Form]) -> list[Form]:
+def _with_neighbours(line_forms: list[Form]) -> list[Form]:
     """Return the forms with fields beside machine lines or other fields as a machine's, and other fields as prose."""
-    decided = list(found)
+    decided = list(line_forms)
     last = Form.BLANK
-    for position, form in enumerate(found):
+    for position, form in enumerate(line_forms):
         if form is Form.FIELD and last in (Form.MACHINE, Form.FIELD):
             decided[position] = Form.MACHINE
         last = form if form is not Form.BLANK else last
     following = Form.BLANK
-    for position in range(len(found) - 1, -1, -1):
-        if found[position] is Form.FIELD and decided[position] is Form.FIELD:
+    for position in range(len(line_forms) - 1, -1, -1):
+        if line_forms[position] is Form.FIELD and decided[position] is Form.FIELD:
             is_machine = following in (Form.MACHINE, Form.FIELD)
             decided[position] = Form.MACHINE if is_machine else Form.PROSE
-        following = found[position] if found[position] is not Form.BLANK else following
+        following = line_forms[position] if line_forms[position] is not Form.BLANK else following
     return decided

@@ -78,9 +78,9 @@ def translate(
             continue
         each = _of_parts(word, near, glossary) or [near]
         for meaning in each:
-            found = _translated(meaning, term_of)
-            translation.best.extend(found[:1])
-            translation.others.extend(one._replace(weight=_OTHER * one.weight) for one in found[1:])
+            translations = _translated(meaning, term_of)
+            translation.best.extend(translations[:1])
+            translation.others.extend(entry._replace(weight=_OTHER * entry.weight) for entry in translations[1:])
             english += [meaning[0].word] if _is_translated(meaning) else []
         if any(map(_is_translated, each)) or not near[0].tells:
             translation.replaced.append(word)
@@ -123,12 +123,12 @@ def _is_translated(near: list[Meaning]) -> bool:
 
 def _translated(near: list[Meaning], term_of: Callable[[str], str | None]) -> list[Translated]:
     """Return at most two translations that some skill has, nearest first; none if the nearest word says nothing."""
-    found: dict[str, Translated] = {}
+    translations: dict[str, Translated] = {}
     least = max(_LEAST, _cosine(near) - _BEHIND_BEST)
     for word, cosine, tells in near if near[0].tells else ():
         if tells and cosine >= least and (term := term_of(word)) is not None:
-            found.setdefault(term, Translated(word, term, cosine))
-    return list(found.values())[:_MOST_TRANSLATIONS]
+            translations.setdefault(term, Translated(word, term, cosine))
+    return list(translations.values())[:_MOST_TRANSLATIONS]
 
 
 def _of_parts(word: str, near: list[Meaning], glossary: Glossary) -> list[list[Meaning]]:

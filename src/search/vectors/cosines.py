@@ -18,8 +18,8 @@ def candidate_cosines(
     # candidates again in less time than it takes to look for those that it has not compared.
     if len(vectors) > 1 or not index.is_remote:
         return index.cosines(vectors, keys)
-    known = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
-    cosines = np.array([known.get(key, np.nan) for key in keys.tolist()], np.float32)
+    near_cosines = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
+    cosines = np.array([near_cosines.get(key, np.nan) for key in keys.tolist()], np.float32)
     missing = np.isnan(cosines)
     cosines[missing] = index.cosines(vectors, keys[missing])
     return cosines

@@ -125,13 +125,13 @@ class OidcExchange:
         )
 
 
-def _scope(matching: list[TrustedPublisher], wanted: str | None) -> str:
+def _scope(matching: list[TrustedPublisher], scope: str | None) -> str:
     """Return the scope to publish to. Raises AssertionInvalid, VALIDATION_ERROR where the request must choose."""
     scopes = sorted({publisher.scope for publisher in matching})
-    if wanted is not None:
-        if wanted not in scopes:
-            raise AssertionInvalid(f"its workflow may not publish to the scope '{wanted}'")
-        return wanted
+    if scope is not None:
+        if scope not in scopes:
+            raise AssertionInvalid(f"its workflow may not publish to the scope '{scope}'")
+        return scope
     if len(scopes) > 1:
         raise validation_error(FieldError("scope", f"is required: the workflow may publish to {', '.join(scopes)}"))
     return scopes[0]
@@ -141,8 +141,8 @@ def _run(claims: Mapping[str, Any]) -> PublisherRun:
     """Return what the log says about a workflow, from its claims: texts of one line, without what is no text."""
 
     def text(*names: str) -> str:
-        given = next((claims[name] for name in names if isinstance(claims.get(name), str)), "")
-        return said(given, PUBLISHER_CHARACTERS)
+        claim = next((claims[name] for name in names if isinstance(claims.get(name), str)), "")
+        return said(claim, PUBLISHER_CHARACTERS)
 
     return PublisherRun(
         issuer=text("iss"),

@@ -80,7 +80,7 @@ class Issuers:
 
     def discovery(self, issuer: str) -> Discovery:
         """Return what an issuer says of itself, at most five minutes old. Raises IssuerDown."""
-        return self._read(issuer, lambda known: False).discovery
+        return self._read(issuer, lambda entry: False).discovery
 
     def signed(self, token: str, is_known: Callable[[str], bool]) -> Mapping[str, Any]:
         """Return the claims of a token whose issuer is known and has signed it. No claim but `iss` is checked.
@@ -122,21 +122,21 @@ class Issuers:
         AssertionInvalid, IssuerDown.
         """
         if key_id is None:
-            keys = self._read(issuer, lambda known: False).keys
+            keys = self._read(issuer, lambda entry: False).keys
             key = next(iter(keys.values())) if len(keys) == 1 else None
         else:
-            key = self._read(issuer, lambda known: key_id not in known.keys).keys.get(key_id)
+            key = self._read(issuer, lambda entry: key_id not in entry.keys).keys.get(key_id)
         if key is None:
             raise AssertionInvalid("its issuer has no such key")
         return key
 
     def _read(self, issuer: str, lacks: Callable[[_Known], bool]) -> _Known:
         """Return what is known of an issuer, read anew if it is old or lacks something. Raises IssuerDown."""
-        known = self._known.get(issuer)
-        age = time.monotonic() - known.at if known else _KEYS_SECONDS
-        if known is None or age >= _KEYS_SECONDS or (age >= _ASK_AGAIN_SECONDS and lacks(known)):
+        entry = self._known.get(issuer)
+        age = time.monotonic() - entry.at if entry else _KEYS_SECONDS
+        if entry is None or age >= _KEYS_SECONDS or (age >= _ASK_AGAIN_SECONDS and lacks(entry)):
             with self._lock:  # one request at a time, whatever is sent
-                if self._known.get(issuer) is known:
+                if self._known.get(issuer) is entry:
                     self._known[issuer] = self._fetched(issuer)
         return self._known[issuer]
 

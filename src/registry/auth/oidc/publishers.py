@@ -104,7 +104,7 @@ class TrustedPublishers:
         issuer, claims = _issuer_and_claims(new)
         if others := [pattern for pattern in new.skills if scope_of(pattern) != new.scope]:
             raise validation_error(FieldError("skills", f"'{others[0]}' is outside the scope '{new.scope}'"))
-        made = TrustedPublisher(
+        entry = TrustedPublisher(
             id=secrets.token_hex(6),
             name=new.name,
             scope=new.scope,
@@ -117,10 +117,10 @@ class TrustedPublishers:
         with self._database.write() as transaction:
             transaction.execute(
                 f"insert into trusted_publishers ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?)",
-                (made.id, made.name, made.scope, _json(made.skills), issuer, _json(claims), made.created_at, None),
+                (entry.id, entry.name, entry.scope, _json(entry.skills), issuer, _json(claims), entry.created_at, None),
             )
-            transaction.touched.append(f"publisher {made.id} of {made.scope}: {issuer} {_json(claims)}")
-        return made
+            transaction.touched.append(f"publisher {entry.id} of {entry.scope}: {issuer} {_json(claims)}")
+        return entry
 
     def remove(self, publisher_id: str) -> None:
         """Remove a publisher, and revoke the tokens it has got. Raises NOT_FOUND."""
@@ -184,10 +184,10 @@ def subject_of_publisher(publisher_id: str) -> str:
     return f"publisher-{publisher_id}"
 
 
-def _is_same(name: str, wanted: str, given: object) -> bool:
-    if name == WORKFLOW and "@" not in wanted and isinstance(given, str):
-        given = given.partition("@")[0]
-    return isinstance(given, str) and given == wanted
+def _is_same(name: str, pattern: str, claim: object) -> bool:
+    if name == WORKFLOW and "@" not in pattern and isinstance(claim, str):
+        claim = claim.partition("@")[0]
+    return isinstance(claim, str) and claim == pattern
 
 
 def _issuer_and_claims(new: NewTrustedPublisher) -> tuple[str, dict[str, str]]:

@@ -121,8 +121,8 @@ def _of_person(server: str, limits: Limits) -> Data:
 def _identity_token(audience: str, limits: Limits) -> str:
     """Return the identity token of this workflow, from the environment or GitHub Actions. Raises CommandFailed."""
     environment = click.get_current_context().find_root().obj
-    if given := environment.get("REGISTRY_IDENTITY_TOKEN"):
-        return str(given)
+    if token := environment.get("REGISTRY_IDENTITY_TOKEN"):
+        return str(token)
     url, secret = (environment.get(f"ACTIONS_ID_TOKEN_REQUEST_{name}") for name in ("URL", "TOKEN"))
     if not url or not secret:
         raise CommandFailed(

@@ -51,16 +51,16 @@ def new_identity(as_json: bool, **flags: Any) -> None:
     console.show({"key": key}, console.facts_table, as_json=as_json)
 
 
-def _new_key(settings: Settings, known: list[str]) -> str:
+def _new_key(settings: Settings, former_keys: list[str]) -> str:
     """Return the public half of the new key. It is configured, or generated into the data directory."""
     try:
         path = settings.data_dir / KEY_FILE
-        if settings.transparency.key is None and log_signer(settings).verifier_key in known:
+        if settings.transparency.key is None and log_signer(settings).verifier_key in former_keys:
             path.rename(path.with_name(f"{KEY_FILE}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"))
         key = log_signer(settings).verifier_key
     except (KeyUnusable, PrivateFileExposed) as error:
         stop(error)
-    if key in known:
+    if key in former_keys:
         stop(
             "transparency.key is a key of the old identity: set another one (`openssl rand -hex 32`), in every replica"
         )

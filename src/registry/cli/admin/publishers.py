@@ -56,8 +56,8 @@ def add_publisher(scope: str, skills: tuple[str, ...], claims: tuple[str, ...], 
     if claims:
         body["claims"] = dict(claim.partition("=")[::2] for claim in claims)
     with local_database(flags, creates=True) as (_, database):
-        made = _publishers(database).add(convert(body, NewTrustedPublisher))
-    console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
+        publisher = _publishers(database).add(convert(body, NewTrustedPublisher))
+    console.show(msgspec.to_builtins(publisher), console.facts_table, as_json=as_json)
 
 
 @publishers.command("list")

@@ -37,8 +37,8 @@ def add_scope(scope: str, owner: str, as_json: bool, **flags: Any) -> None:
     """Make SCOPE private, before anything is published to it."""
     with local_database(flags, creates=True) as (settings, database):
         new = convert({"scope": scope, "owner": owner}, NewPrivateScope)
-        made = _scopes(database).add(new, settings.limits.private_scopes, refusing(settings, scope))
-    console.show(msgspec.to_builtins(made), console.facts_table, as_json=as_json)
+        entry = _scopes(database).add(new, settings.limits.private_scopes, refusing(settings, scope))
+    console.show(msgspec.to_builtins(entry), console.facts_table, as_json=as_json)
 
 
 @scopes.command("list")

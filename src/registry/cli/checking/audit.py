@@ -99,10 +99,10 @@ def _parts(answer: console.Data) -> Iterator[console.Part]:
         yield console.line(("cannot tell", "yellow"), f"  {name}: {reason}")
     for changed in report.changed:
         yield console.line(("findings", "yellow"), f"  {_change(changed)}")
-    asked = ", ".join(f"{log.registry} ({log.size} entries)" for log in report.logs)
+    logs = ", ".join(f"{log.registry} ({log.size} entries)" for log in report.logs)
     yield f"Withdrawn: {len(report.withdrawn)} of {report.from_registries} skills from registries"
-    if asked:
-        yield f"Asked: {asked}"
+    if logs:
+        yield f"Asked: {logs}"
 
 
 def _change(changed: ChangedFindings) -> str:

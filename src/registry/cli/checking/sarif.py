@@ -14,8 +14,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif_log(report: CheckReport, root: Path) -> Mapping[str, Any]:
     """Return the log of one run. Paths below the folder `root` are relative to it."""
-    found = [(skill, finding) for skill in report.skills for finding in skill.findings]
-    rules = sorted({finding.rule for _, finding in found})
+    pairs = [(skill, finding) for skill in report.skills for finding in skill.findings]
+    rules = sorted({finding.rule for _, finding in pairs})
     driver = {
         "name": "skill-registry",
         "version": __version__,
@@ -26,7 +26,7 @@ def sarif_log(report: CheckReport, root: Path) -> Mapping[str, Any]:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_BASE: {"description": {"text": "The folder in which the check was started."}}},
-        "results": [_result(skill, finding, rules, root) for skill, finding in found],
+        "results": [_result(skill, finding, rules, root) for skill, finding in pairs],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 

@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-        guess = "".join(f" Did you mean '{known}'?" for known in get_close_matches(name, self.lazy_commands, n=1))
+        guess = "".join(f" Did you mean '{command}'?" for command in get_close_matches(name, self.lazy_commands, n=1))
         raise click.UsageError(f"No such command '{name}'.{guess}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -46,5 +46,5 @@ def _readable(error: UnicodeError) -> tuple[str, int]:
         raise error
     text = error.object[error.start : error.end]
     plain = unicodedata.normalize("NFKD", text.translate(_PLAIN))
-    kept = "".join(char if char.isascii() else "" if unicodedata.combining(char) else "?" for char in plain)
-    return kept, error.end
+    ascii_text = "".join(char if char.isascii() else "" if unicodedata.combining(char) else "?" for char in plain)
+    return ascii_text, error.end

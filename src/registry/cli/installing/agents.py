@@ -56,9 +56,9 @@ class AgentWork(NamedTuple):
         file = ManifestFile(settings.project.file)
         try:
             manifest = file.read()
-            known = manifest.tool.agents if manifest else []
+            agents_before = manifest.tool.agents if manifest else []
             links = links or bool(manifest and manifest.tool.agent_links)
-            agents = agents_named([*known, *names])
+            agents = agents_named([*agents_before, *names])
             if save and names and manifest is not None:
                 file.set_agents([agent.name for agent in agents], links=links)
         except RegistryError as error:
@@ -67,8 +67,8 @@ class AgentWork(NamedTuple):
 
     def finish(self, rows: Sequence[Row]) -> None:
         """Bring the folders of agents to the state after the command, whose rows these are; say what cannot be done."""
-        done = [row for row in rows if row["outcome"] != FAILED_OUTCOME]
-        names = dict.fromkeys(row["folder"] for row in done if row.get("folder") and "/" not in row["folder"])
+        changes = [row for row in rows if row["outcome"] != FAILED_OUTCOME]
+        names = dict.fromkeys(row["folder"] for row in changes if row.get("folder") and "/" not in row["folder"])
         problems = [*self.copies.follow(), *self.copies.place(list(names), self.agents, links=self.links)]
         for problem in problems:
             console.warn(problem)

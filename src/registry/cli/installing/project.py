@@ -94,11 +94,11 @@ def project_steps(project: Project, default: str | None) -> list[Step]:
 
 def _needed_by(named: Sequence[LockedSkill], entries: Mapping[str, LockedSkill]) -> list[LockedSkill]:
     """Return the entries of a lock that others of it need, and those again; without those that are named."""
-    known = {entry.id for entry in named}
+    ids = {entry.id for entry in named}
     needed: list[LockedSkill] = []
-    while more := [entry for entry in entries.values() if entry.id not in known and known & set(entry.required_by)]:
+    while more := [entry for entry in entries.values() if entry.id not in ids and ids & set(entry.required_by)]:
         needed += more
-        known |= {entry.id for entry in more}
+        ids |= {entry.id for entry in more}
     return needed
 
 

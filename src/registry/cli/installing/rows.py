@@ -47,11 +47,11 @@ def exit_if_failed(rows: Sequence[Row]) -> None:
 
 def rows_shown(answer: console.Data) -> Iterator[console.Part]:
     """Yield the rows of what did not fail. Errors are on standard error."""
-    done = [row for row in answer["results"] if row["outcome"] != FAILED_OUTCOME]
-    if done:
-        rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in done)
+    changes = [row for row in answer["results"] if row["outcome"] != FAILED_OUTCOME]
+    if changes:
+        rows = ((row["id"], row["outcome"].replace("_", " "), row["resolved_version"] or "") for row in changes)
         yield console.table(("Skill", "Outcome", "Version"), rows)
-    for row in done:
+    for row in changes:
         if row.get("folder"):
             yield f"{row['id']} is in {_from_here(Path(row['folder']))}"
         if row["reason"]:

@@ -114,7 +114,7 @@ def updating(entry: LockedSkill, *, offline: bool) -> Act:
     )
 
     def act(backend: CommandBackend) -> Row:
-        (row,) = backend.upgrade(body, lambda done, total: None)["results"]
+        (row,) = backend.upgrade(body, lambda count, total: None)["results"]
         if row["outcome"] != "updated":
             way = (
                 f": 'skill-registry upgrade {entry.id} --discard' throws them away" if row.get("local_changes") else ""
@@ -129,14 +129,14 @@ def updating(entry: LockedSkill, *, offline: bool) -> Act:
 
 
 def _install(backend: CommandBackend, body: SkillRequest, default: str | None) -> dict[str, Any]:
-    other = _fallback(body.origin, default)
+    fallback = _fallback(body.origin, default)
     try:
         return backend.install(body)
     except CommandFailed as error:
-        if other is None or error.code != "SKILL_NOT_FOUND":
+        if fallback is None or error.code != "SKILL_NOT_FOUND":
             raise _with_hint(error, body.origin) from None
-    console.note(f"no source lists {other.skill}: asking your registry, {other.url}")
-    return backend.install(msgspec.structs.replace(body, origin=other))
+    console.note(f"no source lists {fallback.skill}: asking your registry, {fallback.url}")
+    return backend.install(msgspec.structs.replace(body, origin=fallback))
 
 
 def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
@@ -160,8 +160,8 @@ def recorded(manifest: ManifestFile, act: Act, origin: Origin) -> Act:
     def recording(backend: CommandBackend) -> Row:
         row = act(backend)
         try:
-            known = manifest.read()
-            if known is None or known.name_of((row["id"], getattr(origin, "skill", ""))):
+            project = manifest.read()
+            if project is None or project.name_of((row["id"], getattr(origin, "skill", ""))):
                 return row
             manifest.add(NewDependency(skill_id=row["id"], origin=origin))
         except RegistryError as error:

@@ -145,7 +145,7 @@ class RemoteBackend:
         results = answer["results"]
         if len(results) != len(lines):
             raise CommandFailed(f"{self._client.base} answers for {len(results)} of {len(lines)} lines of an import")
-        return [None if one["success"] else _failure(one.get("error")) for one in results]
+        return [None if result["success"] else _failure(result.get("error")) for result in results]
 
     def uninstall(self, skill_id: str, *, cascade: bool) -> Data:
         """Remove a skill, with `cascade` also those that need it."""

@@ -55,8 +55,10 @@ def filter_options(function: Command) -> Command:
 
 def taken_filters(flags: dict[str, Any]) -> SearchFilters:
     """Take the filters out of the options, and return them. Exits if they are not valid."""
-    given = {name: flags.pop(name) for name in _FIELDS}
-    wanted = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value != ()}
+    values = {name: flags.pop(name) for name in _FIELDS}
+    members = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value != ()
+    }
     unwanted: dict[str, Any] = {}
     for text in flags.pop("not_"):
         name, value = _excluded(text)
@@ -64,16 +66,18 @@ def taken_filters(flags: dict[str, Any]) -> SearchFilters:
             unwanted.setdefault(name, []).append(value)
         else:
             unwanted[name] = value
-    return command.converted(wanted | ({"not": unwanted} if unwanted else {}), SearchFilters)
+    return command.converted(members | ({"not": unwanted} if unwanted else {}), SearchFilters)
 
 
 def _excluded(text: str) -> tuple[str, Any]:
     """Return the field and the value of `tag=draft`. Exits if there is no such filter."""
     option, _, value = text.partition("=")
-    name = next((name for name, known in _OPTIONS.items() if option.replace("-", "_") in {known.replace("-", "_")}), "")
+    name = next(
+        (name for name, parameter in _OPTIONS.items() if option.replace("-", "_") in {parameter.replace("-", "_")}), ""
+    )
     if not name or not value:
-        known = ", ".join(_OPTIONS.values()).replace("_", "-")
-        command.stop(f"--not {text!r}: must be FILTER=VALUE, where FILTER is one of {known}", command.WRONG_USAGE)
+        names = ", ".join(_OPTIONS.values()).replace("_", "-")
+        command.stop(f"--not {text!r}: must be FILTER=VALUE, where FILTER is one of {names}", command.WRONG_USAGE)
     if not _is_choice(name):
         return name, value
     if value not in ("true", "false"):

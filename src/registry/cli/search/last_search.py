@@ -37,11 +37,11 @@ def remember_search(settings: Settings, server: str, answer: Data) -> None:
     if not settings.client.feedback or not answer.get("search_id"):
         return
     hits = answer["skills"][:_REMEMBERED_RESULTS]
-    shown = [
+    skill_ids = [
         *(hit["skill"]["id"] for hit in hits),
-        *(one for hit in hits for one in hit.get("grouped", {}).get("ids", [])),
+        *(skill_id for hit in hits for skill_id in hit.get("grouped", {}).get("ids", [])),
     ]
-    search = _Search(answer["search_id"], shown, time.time() + _REMEMBERED_SECONDS)
+    search = _Search(answer["search_id"], skill_ids, time.time() + _REMEMBERED_SECONDS)
     with contextlib.suppress(OSError):
         file = _file()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -20,15 +20,15 @@ def with_login_hits(settings: Settings, server: str, body: SearchBody, found: Da
     """
     try:
         with connect(settings, server, seconds=SECONDS) as client:
-            other = RemoteBackend(client, settings).search(body)
+            answer = RemoteBackend(client, settings).search(body)
     except CommandFailed as error:
         console.note(f"only {settings.data_dir.name} was searched: {error}")
         return found
     console.note(f"searched {settings.data_dir.name}, and {server} (your login)")
     here = {hit["skill"]["id"]: hit["skill"]["description"] for hit in found["skills"]}
-    hits = [{**hit, "server": server} for hit in other["skills"] if not _is_installed(hit["skill"], here)]
+    hits = [{**hit, "server": server} for hit in answer["skills"] if not _is_installed(hit["skill"], here)]
     skills = sorted([*found["skills"], *hits], key=_rank)[: body.limit]
-    warnings = list(dict.fromkeys([*found["warnings"], *other["warnings"]]))
+    warnings = list(dict.fromkeys([*found["warnings"], *answer["warnings"]]))
     return {**found, "skills": skills, "count": len(skills), "warnings": warnings}
 
 

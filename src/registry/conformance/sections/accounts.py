@@ -39,14 +39,16 @@ def _closed(service: Service) -> None:
 def _made(service: Service) -> None:
     with _user(service) as ann:
         answer = service.ask("POST", _TOKENS, role=None, headers=ann.headers, json=_body())
-        made = answer.object(OWN_TOKEN | {"token": "text"}, 201)
-        answer.header("Location", f"{_TOKENS}/{made['id']}")
+        own_token = answer.object(OWN_TOKEN | {"token": "text"}, 201)
+        answer.header("Location", f"{_TOKENS}/{own_token['id']}")
         answer.header("Cache-Control", "no-store")
         listed = service.ask("GET", _TOKENS, role=None, headers=ann.headers)
         tokens, _ = listed.page()
-        listed.expect([token.get("id") for token in tokens] == [made["id"]], f"only the token {made['id']}", tokens)
+        listed.expect(
+            [token.get("id") for token in tokens] == [own_token["id"]], f"only the token {own_token['id']}", tokens
+        )
         listed.fields(tokens[0], OWN_TOKEN, "data[]")
-        listed.expect(made["token"] not in listed.response.text, "no text of a token", listed.response.text)
+        listed.expect(own_token["token"] not in listed.response.text, "no text of a token", listed.response.text)
 
 
 @ACCOUNTS.row("a token for reading reads, and changes nothing", **_USER)
@@ -164,8 +166,8 @@ def _body(**changes: Any) -> dict[str, Any]:
 
 def _token(service: Service, user: _User, **changes: Any) -> dict[str, str]:
     """Return the headers of a new token of a user, which ends with the user."""
-    made = service.ask("POST", _TOKENS, role=None, headers=user.headers, json=_body(**changes))
-    text = service.offers(made, "own tokens").object({"token": "text"}, 201)["token"]
+    answer = service.ask("POST", _TOKENS, role=None, headers=user.headers, json=_body(**changes))
+    text = service.offers(answer, "own tokens").object({"token": "text"}, 201)["token"]
     expect("." not in text, "an opaque token, not a JWT", "a text with dots")
     return bearer(text)
 

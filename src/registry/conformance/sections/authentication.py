@@ -85,8 +85,8 @@ def _missing(service: Service) -> None:
         {"Authorization": "nonsense"}, bearer("nonsense"), bearer("x" * 6000), {"Authorization": b"Bearer \xe9"},
         {"x-api-key": ""}, {"x-api-key": "sk_no_such"}, {"x-api-key": b"\xe9"}, {"x-api-key": "x" * 6000},
     )  # fmt: skip
-    for one in headers:
-        service.ask("GET", "/api/code/v1/skills", role=None, headers=one).error(401, "UNAUTHORIZED")
+    for header in headers:
+        service.ask("GET", "/api/code/v1/skills", role=None, headers=header).error(401, "UNAUTHORIZED")
 
 
 @AUTHENTICATION.row("no header at all is 401, with WWW-Authenticate: Bearer", profile="registry")

@@ -20,8 +20,8 @@ _FILES = (
 
 @HOSTILE.row("no id in a path is a server error", role="user")
 def _ids(service: Service) -> None:
-    for one in _IDS:
-        for path in (f"{service.api}/skills/{one}", f"/index/{one}", f"{service.api}/skills/{one}/versions/{one}"):
+    for name in _IDS:
+        for path in (f"{service.api}/skills/{name}", f"/index/{name}", f"{service.api}/skills/{name}/versions/{name}"):
             answer = service.ask("GET", path).survives()
             expect("root:" not in answer.response.text, "no file of the machine", answer.response.text)
 
@@ -29,8 +29,8 @@ def _ids(service: Service) -> None:
 @HOSTILE.row("no path leads to a file outside a skill", role="user", decided=True)
 def _files(service: Service) -> None:
     sample = service.sample()
-    for one in _FILES:
-        answer = service.ask("GET", f"/api/v1/skills/{sample}/files/{one}").survives().has_status(400, 404)
+    for file in _FILES:
+        answer = service.ask("GET", f"/api/v1/skills/{sample}/files/{file}").survives().has_status(400, 404)
         expect("root:" not in answer.response.text, "no file of the machine", answer.response.text)
 
 
@@ -60,8 +60,10 @@ def _too_long(service: Service) -> None:
 def _headers(service: Service) -> None:
     answer = service.ask("GET", "/nothing%0d%0aX-Forged:%201").survives()
     answer.lacks("X-Forged")
-    given = service.ask("GET", "/healthz", headers={"X-Request-ID": "a b;c" * 30})
-    given.expect(given.header("X-Request-ID") != "a b;c" * 30, "a new X-Request-ID", given.headers.get("X-Request-ID"))
+    response = service.ask("GET", "/healthz", headers={"X-Request-ID": "a b;c" * 30})
+    response.expect(
+        response.header("X-Request-ID") != "a b;c" * 30, "a new X-Request-ID", response.headers.get("X-Request-ID")
+    )
 
 
 @HOSTILE.row("files of skills are never served as pages", level="write", role="manager", decided=True)

@@ -11,8 +11,8 @@ _PATH = "/manifest/skills"
 @MANIFEST.row("GET /manifest/skills lists the skills of the manifest", role="user", registry_mode=True)
 def _list(service: Service) -> None:
     answer = service.get(_PATH)
-    for one in answer.items():
-        answer.fields(one, {"id": "text"}, "data[]")
+    for entry in answer.items():
+        answer.fields(entry, {"id": "text"}, "data[]")
 
 
 @MANIFEST.row("GET /api/v1/project is the view of the project", profile="local")
@@ -21,15 +21,15 @@ def _project(service: Service) -> None:
     data = answer.object({"metadata": "anything", "skills_directory": "text or null", "skills": "array"})
     shape = {"id": "text", "type": "text or null", "location": "text or null", "groups": "texts",
              "editable": "boolean", "installed": "boolean", "installed_version": "text or null"}  # fmt: skip
-    for one in data["skills"]:
-        answer.fields(one, shape, "data.skills[]")
+    for entry in data["skills"]:
+        answer.fields(entry, shape, "data.skills[]")
 
 
 @MANIFEST.row("POST /api/v1/skills/upgrade says of each skill what became of it", profile="local", level="write")
 def _upgrade(service: Service) -> None:
     answer = service.ask("POST", "/api/v1/skills/upgrade", json={"check": True})
-    for one in answer.object({"upgraded": "integer", "results": "array"})["results"]:
-        answer.fields(one, {"id": "text", "outcome": "text"}, "data.results[]")
+    for result in answer.object({"upgraded": "integer", "results": "array"})["results"]:
+        answer.fields(result, {"id": "text", "outcome": "text"}, "data.results[]")
 
 
 @MANIFEST.row("an entry is added with POST, once", role="manager", level="write", registry_mode=True)
@@ -40,7 +40,7 @@ def _add(service: Service) -> None:
         data = answer.object(MANIFEST_ENTRY, answer.status)
         answer.expect(data["id"] == name, f"id {name}", data["id"])
         listed = service.get(_PATH)
-        names = [one["id"] for one in listed.items()]
+        names = [entry["id"] for entry in listed.items()]
         listed.expect(name in names, f"{name} in the list", names)
         service.post(_PATH, {"skill_id": name}).error(409, "CONFLICT")
     finally:
@@ -97,7 +97,7 @@ def _changes(service: Service) -> None:
     try:
         service.ask("PUT", path, json={"version": "2.0.0", "groups": ["dev"]}).data()
         listed = service.get(_PATH)
-        seen = [(one["version"], one["groups"]) for one in listed.items() if one["id"] == name]
+        seen = [(entry["version"], entry["groups"]) for entry in listed.items() if entry["id"] == name]
         listed.expect(seen == [("2.0.0", ["dev"])], "version 2.0.0 in the group dev", seen)
     finally:
         service.ask("DELETE", path).object({"id": "text", "message": "text"})

@@ -42,7 +42,9 @@ def _enabled(service: Service) -> None:
         for value in (True, False):
             answer = service.ask("GET", f"{path}?enabled={str(value).lower()}&limit=100")
             items, _ = answer.page()
-            answer.expect(all(one["enabled"] is value for one in items), f"only skills with enabled {value}", items[:1])
+            answer.expect(
+                all(skill["enabled"] is value for skill in items), f"only skills with enabled {value}", items[:1]
+            )
 
 
 @PAGING.row("a page has 20 items by default and 100 at most; more counts as 100", role="user", decided=True)
@@ -84,9 +86,11 @@ def _complete(service: Service) -> None:
     for path in _lists(service):
         whole, pagination = service.ask("GET", f"{path}?limit=4").page()
         single = [
-            one["id"] for n in range(len(whole)) for one in service.ask("GET", f"{path}?limit=1&offset={n}").page()[0]
+            skill["id"]
+            for n in range(len(whole))
+            for skill in service.ask("GET", f"{path}?limit=1&offset={n}").page()[0]
         ]
-        expect(single == [one["id"] for one in whole], f"the same skills one by one of GET {path}", single)
+        expect(single == [skill["id"] for skill in whole], f"the same skills one by one of GET {path}", single)
         expect(pagination["total"] >= len(whole), f"a total of at least {len(whole)}", pagination)
 
 

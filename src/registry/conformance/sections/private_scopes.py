@@ -114,10 +114,10 @@ def _scope(service: Service) -> Iterator[_Scope]:
     name = service.new_id()
     owner, reader = f"{name}/owner", _READER
     headers = [service.sign_in(username=user, role="user") for user in (owner, reader)]
-    made = service.ask("POST", _PATH, role="admin", json={"scope": name, "owner": owner})
-    if made.status == 409:
-        raise NotApplicable(f"the service has no room for a private scope: {made.error(409)['message']}")
-    path = str(service.offers(made, _WHAT).object(PRIVATE_SCOPE, 201)["path"])
+    answer = service.ask("POST", _PATH, role="admin", json={"scope": name, "owner": owner})
+    if answer.status == 409:
+        raise NotApplicable(f"the service has no room for a private scope: {answer.error(409)['message']}")
+    path = str(service.offers(answer, _WHAT).object(PRIVATE_SCOPE, 201)["path"])
     try:
         members = f"{_PATH}/{name}/members/"
         service.ask("PUT", members + reader, role=None, headers=headers[0], json={"role": "reader"}).data()

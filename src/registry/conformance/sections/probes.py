@@ -68,7 +68,7 @@ def _head(service: Service) -> None:
 @PROBES.row("OPTIONS names the methods of a path in Allow", decided=True)
 def _options(service: Service) -> None:
     answer = service.ask("OPTIONS", f"{service.api}/skills", role=None).has_status(200, 204)
-    allowed = {one.strip() for one in answer.header("Allow").split(",")}
+    allowed = {method.strip() for method in answer.header("Allow").split(",")}
     answer.expect({"GET", "POST"} <= allowed, "Allow with GET and POST", sorted(allowed))
 
 

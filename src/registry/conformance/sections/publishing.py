@@ -58,8 +58,8 @@ def _job(service: Service) -> None:
     job = _finished(service, answer.data(202)["job_id"])
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
     expect(job["size"] > 0 and job["checksum"].startswith("sha256:"), f"a checksum such as {digest}", job["checksum"])
-    other = service.ask("GET", f"{_PATH}/status/{job['job_id']}")
-    expect(other.object(JOB)["status"] == "accepted", "the same job at /publish/status/{job_id}", other.response.text)
+    status = service.ask("GET", f"{_PATH}/status/{job['job_id']}")
+    expect(status.object(JOB)["status"] == "accepted", "the same job at /publish/status/{job_id}", status.response.text)
 
 
 @PUBLISHING.row("a published id and version is CONFLICT, and a new version is accepted", **_PUBLISH)
@@ -104,7 +104,7 @@ def _index(service: Service) -> None:
     answer.expect((line["vers"], line["yanked"]) == ("1.0.0", False), "1.0.0, not yanked", line)
     listed = service.ask("GET", "/api/registry/index/skills")
     listed.expect(
-        job["skill_id"] in [one["id"] for one in listed.items()], f"{job['skill_id']} in the list", "another list"
+        job["skill_id"] in [skill["id"] for skill in listed.items()], f"{job['skill_id']} in the list", "another list"
     )
     zipped = service.ask("GET", f"/packages/{job['skill_id']}/1.0.0.zip").has_status(200)
     digest = f"sha256:{hashlib.sha256(zipped.response.content).hexdigest()}"
@@ -125,8 +125,12 @@ def _yank(service: Service) -> None:
     path = f"/api/v1/registry/skills/{skill_id}/1.0.0"
     for state, listed in (("yank", False), ("unyank", True)):
         service.ask("POST", f"{path}/{state}").data()
-        found = [hit["skill"]["id"] for hit in service.search(query=skill_id).data()["skills"]]
-        expect((skill_id in found) is listed, f"{skill_id} {'found' if listed else 'not found'} after {state}", found)
+        skill_ids = [hit["skill"]["id"] for hit in service.search(query=skill_id).data()["skills"]]
+        expect(
+            (skill_id in skill_ids) is listed,
+            f"{skill_id} {'found' if listed else 'not found'} after {state}",
+            skill_ids,
+        )
         service.ask("GET", f"/packages/{skill_id}/1.0.0.zip").has_status(200)
     service.ask("POST", f"{path.replace('1.0.0', '9.9.9')}/yank").error(404, "SKILL_NOT_FOUND")
 
@@ -153,9 +157,9 @@ def _reasons(service: Service) -> None:
     ):
         service.ask("POST", f"{path}/{action}", json={"reason": "two\nlines"}).error(400, "VALIDATION_ERROR")
         service.ask("POST", f"{path}/{action}", json=note).data()
-        found = _withdrawn(service, skill_id)
-        shown = {name: found.get(name) for name in ("state", *note)}
-        expect(shown == {"state": state, **note}, f"{state} with reason and replacement in the index", found)
+        entry = _withdrawn(service, skill_id)
+        members = {name: entry.get(name) for name in ("state", *note)}
+        expect(members == {"state": state, **note}, f"{state} with reason and replacement in the index", entry)
         service.ask("POST", f"{path}/{undo}").data()
         expect(_withdrawn(service, skill_id) == {}, "nothing withdrawn in the index", _withdrawn(service, skill_id))
 

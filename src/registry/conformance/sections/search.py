@@ -53,8 +53,10 @@ def _exact(service: Service) -> None:
 
 @SEARCH.row("equal searches give equal results", role="user", decided=True)
 def _equal(service: Service) -> None:
-    one, two = ([hit["skill"]["id"] for hit in _hits(service.search(query="a skill that checks"))] for _ in range(2))
-    expect(one == two, "the same results twice", [one, two])
+    first, second = (
+        [hit["skill"]["id"] for hit in _hits(service.search(query="a skill that checks"))] for _ in range(2)
+    )
+    expect(first == second, "the same results twice", [first, second])
 
 
 @SEARCH.row("`limit` is from 1; more than 100 counts as 100, and the answer says so", role="user", decided=True)
@@ -100,8 +102,8 @@ def _filters(service: Service) -> None:
     sample = service.get(f"/skills/{service.sample()}").data()
     for filters in ({"enabled": sample["enabled"]}, {"installed": sample["installed"]}, {"tags": sample["tags"][:1]}):
         answer = service.search(query=sample["id"], filters=filters)
-        found = [hit["skill"]["id"] for hit in _hits(answer)]
-        answer.expect(sample["id"] in found, f"{sample['id']} for {filters}", found)
+        skill_ids = [hit["skill"]["id"] for hit in _hits(answer)]
+        answer.expect(sample["id"] in skill_ids, f"{sample['id']} for {filters}", skill_ids)
 
 
 @SEARCH.row("GET /search is the same search", role="user", decided=True)
@@ -109,8 +111,8 @@ def _by_query(service: Service) -> None:
     sample = service.sample()
     by_get = service.ask("GET", f"/api/v1/search?q={sample}&limit=3&mode=keyword")
     by_post = service.search(query=sample, limit=3, mode="keyword")
-    one, two = ([hit["skill"]["id"] for hit in _hits(answer)] for answer in (by_get, by_post))
-    expect(one == two, "the results of POST /search", one)
+    first, second = ([hit["skill"]["id"] for hit in _hits(answer)] for answer in (by_get, by_post))
+    expect(first == second, "the results of POST /search", first)
 
 
 @SEARCH.row("`content` adds the text of each skill", role="user", decided=True)
@@ -126,8 +128,8 @@ def _resolve(service: Service) -> None:
     answer = service.ask("POST", "/api/v1/resolve", role="user", json={"prompt": sample, "limit": 2})
     data = answer.object({"query": "text", "results": "array"})
     shape = {"skill_id": "text", "name": "text", "description": "any text", "score": "number"}
-    found = [answer.fields(one, shape, "data.results[]")["skill_id"] for one in data["results"]]
-    answer.expect(sample in found, f"{sample} among the results", found)
+    skill_ids = [answer.fields(result, shape, "data.results[]")["skill_id"] for result in data["results"]]
+    answer.expect(sample in skill_ids, f"{sample} among the results", skill_ids)
 
 
 @SEARCH.row(
@@ -169,6 +171,6 @@ def _hits(answer: Answer) -> list[dict[str, Any]]:
 
 def _is_found(service: Service, query: str, skill_id: str, *, wanted: bool) -> None:
     answer = service.search(query=query, mode="keyword")
-    found = [hit["skill"]["id"] for hit in _hits(answer)]
+    skill_ids = [hit["skill"]["id"] for hit in _hits(answer)]
     verb = "to be found" if wanted else "not to be found"
-    answer.expect((skill_id in found) is wanted, f"{skill_id} {verb} for {query!r}", found)
+    answer.expect((skill_id in skill_ids) is wanted, f"{skill_id} {verb} for {query!r}", skill_ids)

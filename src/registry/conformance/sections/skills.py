@@ -148,8 +148,8 @@ def _disabled(service: Service) -> None:
     with service.created(name="Zylophonetics", enabled=False) as body:
         service.get(f"/skills/{body['id']}").data()
         answer = service.search(query="Zylophonetics")
-        found = [hit["skill"]["id"] for hit in answer.data()["skills"]]
-        answer.expect(body["id"] not in found, f"{body['id']} not to be found", found)
+        skill_ids = [hit["skill"]["id"] for hit in answer.data()["skills"]]
+        answer.expect(body["id"] not in skill_ids, f"{body['id']} not to be found", skill_ids)
 
 
 @SKILLS.row("removing returns `id` and `message`, and the skill is gone", level="write", role="manager")

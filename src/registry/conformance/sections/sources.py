@@ -29,8 +29,8 @@ def _served(service: Service) -> None:
 )
 def _source(service: Service) -> None:
     answer = service.get("/registry/sources")
-    for one in answer.items():
-        answer.fields(one, SOURCE, "data[]")
+    for source in answer.items():
+        answer.fields(source, SOURCE, "data[]")
 
 
 @SOURCES.row(
@@ -40,8 +40,8 @@ def _skills(service: Service) -> None:
     answer = service.get("/registry/skills")
     data = answer.object(_ALL)
     answer.expect(data["total_sources"] == len(data["sources"]), "`total_sources`", data["total_sources"])
-    for one in data["sources"]:
-        answer.fields(one, _ONE, "data.sources[]")
+    for source in data["sources"]:
+        answer.fields(source, _ONE, "data.sources[]")
     for name in _names(service):
         answer = service.get(f"/registry/sources/{name}/skills")
         data = answer.object(_ONE)
@@ -99,4 +99,4 @@ def _index(service: Service) -> None:
 
 def _names(service: Service) -> list[str]:
     answer = service.get("/registry/sources")
-    return [answer.fields(one, {"name": "text"}, "data[]")["name"] for one in answer.items()]
+    return [answer.fields(source, {"name": "text"}, "data[]")["name"] for source in answer.items()]

@@ -46,7 +46,7 @@ def _refused(field: str, values: list[Any], service: Service) -> None:
         answer = service.post("/skills", body)
         if answer.status == 201:
             service.remove(str(body["id"]))
-        faults = {one.partition("[")[0] for one in answer.faults()}
+        faults = {fault.partition("[")[0] for fault in answer.faults()}
         answer.expect(faults == {field}, f"a fault of {field} for {str(value)[:40]!r}", sorted(faults))
 
 
@@ -77,9 +77,9 @@ def _required(service: Service) -> None:
 @VALIDATION.row("every fault of a skill is told at once, as field and message", level="write", role="manager")
 def _all_faults(service: Service) -> None:
     answer = service.post("/skills", {"id": "-", "name": "", "description": "short", "tags": ["x"], "enabled": 1})
-    faults = {one.partition("[")[0] for one in answer.faults()}
-    wanted = {"id", "name", "description", "version", "tags", "enabled"}
-    answer.expect(faults == wanted, f"faults of {sorted(wanted)}", sorted(faults))
+    faults = {fault.partition("[")[0] for fault in answer.faults()}
+    fields = {"id", "name", "description", "version", "tags", "enabled"}
+    answer.expect(faults == fields, f"faults of {sorted(fields)}", sorted(faults))
 
 
 @VALIDATION.row("an update keeps the same rules", level="write", role="manager")

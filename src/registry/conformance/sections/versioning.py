@@ -49,7 +49,7 @@ def _unversioned(service: Service) -> None:
 
 def _leads_to_v1(answer: Answer, rest: str | None) -> None:
     location = answer.has_status(308).header("Location")
-    wanted = f"/api/v1/{rest if rest is not None else 'skills/'}"
-    holds = location.endswith(wanted) if rest is not None else wanted in location and location.endswith("?x=1")
-    answer.expect(holds, f"Location {wanted}", location)
+    target = f"/api/v1/{rest if rest is not None else 'skills/'}"
+    holds = location.endswith(target) if rest is not None else target in location and location.endswith("?x=1")
+    answer.expect(holds, f"Location {target}", location)
     answer.expect(not answer.response.content, "an empty body", answer.response.text)

@@ -58,15 +58,15 @@ def _registered(service: Service) -> None:
     for form in forms:
         body = {"name": service.new_id(), "scope": NAME, **form}
         answer = service.ask("POST", _PUBLISHERS, role="admin", json=body)
-        made = service.offers(answer, _WHAT).object(PUBLISHER, 201)
-        path = f"{_PUBLISHERS}/{made['id']}"
+        entry = service.offers(answer, _WHAT).object(PUBLISHER, 201)
+        path = f"{_PUBLISHERS}/{entry['id']}"
         try:
-            answer.expect(made["claims"], "claims that a token must have", made)
+            answer.expect(entry["claims"], "claims that a token must have", entry)
             listed = service.ask("GET", f"{_PUBLISHERS}?limit=100", role="admin").items()
-            answer.expect(made["id"] in [publisher["id"] for publisher in listed], "the publisher in the list", listed)
+            answer.expect(entry["id"] in [publisher["id"] for publisher in listed], "the publisher in the list", listed)
         finally:
             if service.ask("DELETE", path, role="admin").status != 200:
-                service.leftovers.append(f"the publisher {made['id']}")
+                service.leftovers.append(f"the publisher {entry['id']}")
         service.ask("DELETE", path, role="admin").error(404, "NOT_FOUND")
 
 

@@ -60,8 +60,8 @@ def completed(app: Litestar, schema: Mapping[str, Any]) -> dict[str, Any]:
     settings = app.state.services.settings
     named = _named(document)
     schemas = named["components"]["schemas"]
-    for name, one in schemas.items():
-        _describe_properties(name, one)
+    for name, component in schemas.items():
+        _describe_properties(name, component)
     examples = Examples(schemas, texts()["examples"], frozenset(texts()["left_out"]["properties"]))
     for path, method, operation, handler in _operations(app, named):
         operation["summary"] = summary(handler)
@@ -135,34 +135,34 @@ def _describe_parameters(path: str, operation: dict[str, Any]) -> None:
     if "parameters" in operation:
         operation["parameters"].sort(key=place)
     for parameter in operation.get("parameters", ()):
-        known = texts()["parameters"].get(parameter["name"], {})
+        entry = texts()["parameters"].get(parameter["name"], {})
         if "description" not in parameter:
-            parameter["description"] = known.get("description", "")
+            parameter["description"] = entry.get("description", "")
         parameter["schema"].pop("description", None)
         if parameter["in"] == "path":
             parameter["schema"] = {"type": "string"}
-        if "example" in known:
-            parameter["example"] = known["example"]
+        if "example" in entry:
+            parameter["example"] = entry["example"]
 
 
 def _give_examples(operation: dict[str, Any], name: str, examples: Examples) -> None:
-    given = texts()["operations"].get(name, {})
+    values = texts()["operations"].get(name, {})
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         _mark_binary(media_type, content)
-        if media_type != "multipart/form-data" and "body" in given:
-            content["example"] = given["body"]
+        if media_type != "multipart/form-data" and "body" in values:
+            content["example"] = values["body"]
     for status, answer in operation["responses"].items():
         for media_type, content in answer.get("content", {}).items() if status < "400" else ():
             _mark_binary(media_type, content)
-            if "answer" in given:
-                content["example"] = given["answer"]
+            if "answer" in values:
+                content["example"] = values["answer"]
             elif media_type == "application/json" and content.get("schema"):
                 content["example"] = _unpaged(examples.of(content["schema"]), operation)
 
 
 def _unpaged(example: Any, operation: Mapping[str, Any]) -> Any:
     """Return an example without `pagination` if the operation has no pages."""
-    is_paged = any(one["name"] == "limit" for one in operation.get("parameters") or ())
+    is_paged = any(parameter["name"] == "limit" for parameter in operation.get("parameters") or ())
     if isinstance(example, dict) and not is_paged and example.keys() == _ENVELOPE:
         del example["pagination"]
     return example

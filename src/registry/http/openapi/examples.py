@@ -36,10 +36,10 @@ class Examples:
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
-            known = self._values.get(name)
-            return known if known in schema["enum"] else schema["enum"][0]
+            example = self._values.get(name)
+            return example if example in schema["enum"] else schema["enum"][0]
         if variants := [*schema.get("oneOf", ()), *schema.get("anyOf", ())]:
-            return self._of(next(one for one in variants if one.get("type") != "null"), owner, name, depth)
+            return self._of(next(variant for variant in variants if variant.get("type") != "null"), owner, name, depth)
         return self._plain(schema, owner, name, depth)
 
     def _plain(self, schema: Mapping[str, Any], owner: str, name: str, depth: int) -> Any:

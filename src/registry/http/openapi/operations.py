@@ -37,7 +37,7 @@ def _mount(path: str, name: str) -> str:
 
 def _variant(path: str, handler: HTTPRouteHandler) -> str:
     parts = []
-    if "{skill_name}" in path and any("{id" in one for one in handler.paths):
+    if "{skill_name}" in path and any("{id" in route for route in handler.paths):
         parts.append("_scoped")
     if path.startswith("/git/") and "{version}" in path:
         parts.append("_version")
@@ -57,7 +57,7 @@ def summary(handler: HTTPRouteHandler) -> str:
 def security(handler: HTTPRouteHandler, *, anonymous_read: bool) -> list[dict[str, list[str]]]:
     """Return the ways to authenticate, of which one is enough. None is needed if the list is empty or has `{}`."""
     if declared := handler.resolve_security():
-        return [dict(one) for one in declared]
+        return [dict(requirement) for requirement in declared]
     role = handler.opt.get("role", "admin")
     if role == PUBLIC or not _is_guarded(handler):
         return []
@@ -72,23 +72,23 @@ def errors(handler: HTTPRouteHandler, method: str, operation: Mapping[str, Any])
     Most follow from the operation. A handler declares the others: `fails={404, 409}`. One that answers to any host, as
     the probes do, declares `any_host=True`.
     """
-    found = {500, *handler.opt.get("fails", ())}
+    statuses = {500, *handler.opt.get("fails", ())}
     parameters = operation.get("parameters") or ()
     if parameters:
-        found |= _WITH_PARAMETERS
-    if any(one["in"] == "path" for one in parameters):
-        found.add(404)
+        statuses |= _WITH_PARAMETERS
+    if any(parameter["in"] == "path" for parameter in parameters):
+        statuses.add(404)
     if "requestBody" in operation:
-        found |= _WITH_BODY
+        statuses |= _WITH_BODY
     if _is_guarded(handler) and handler.opt.get("role", "admin") != PUBLIC:
-        found |= _GUARDED
+        statuses |= _GUARDED
     if not handler.opt.get("any_host"):
-        found.add(403)
+        statuses.add(403)
     if handler.parsed_fn_signature.parameters:
-        found.add(503)
+        statuses.add(503)
     if changes(method, handler):
-        found.add(507)
-    return frozenset(found)
+        statuses.add(507)
+    return frozenset(statuses)
 
 
 def _is_guarded(handler: HTTPRouteHandler) -> bool:

@@ -23,8 +23,8 @@ def bundles(modules: Mapping[str, str], first: str, later: str) -> dict[str, str
     understood, a module that does not exist, and modules that import each other.
     """
     at_once = _in_order(modules, [first], ())
-    wanted = [path for name in at_once for path in _paths(_LATER, modules, name)]
-    afterwards = _in_order(modules, wanted, at_once)
+    deferred = [path for name in at_once for path in _paths(_LATER, modules, name)]
+    afterwards = _in_order(modules, deferred, at_once)
     place = posixpath.relpath(later, posixpath.dirname(first))
     opening = f'import {{ __modules }} from "./{posixpath.relpath(first, posixpath.dirname(later))}";\n'
     return {
@@ -33,26 +33,26 @@ def bundles(modules: Mapping[str, str], first: str, later: str) -> dict[str, str
     }
 
 
-def _in_order(modules: Mapping[str, str], wanted: Iterable[str], known: Iterable[str]) -> list[str]:
+def _in_order(modules: Mapping[str, str], roots: Iterable[str], earlier: Iterable[str]) -> list[str]:
     """Return the paths of some modules and of all that they import and that are not known, each behind its imports."""
-    done = dict.fromkeys(known)
-    found: list[str] = []
+    visited = dict.fromkeys(earlier)
+    paths: list[str] = []
 
     def add(path: str, importing: tuple[str, ...]) -> None:
         if path in importing:
             raise ValueError(f"modules import each other: {' > '.join((*importing, path))}")
-        if path in done:
+        if path in visited:
             return
         if path not in modules:
             raise ValueError(f"there is no module {path}, which {importing[-1]} imports")
-        for other in _paths(_IMPORT, modules, path):
-            add(other, (*importing, path))
-        done[path] = None
-        found.append(path)
+        for imported in _paths(_IMPORT, modules, path):
+            add(imported, (*importing, path))
+        visited[path] = None
+        paths.append(path)
 
-    for path in wanted:
+    for path in roots:
         add(path, ())
-    return found
+    return paths
 
 
 def _paths(statement: re.Pattern[str], modules: Mapping[str, str], path: str) -> list[str]:

@@ -82,11 +82,11 @@ def asset(path: str) -> Asset | None:
     from one of them and its scripts from the next.
     """
     if versioned := _VERSIONED.fullmatch(path):
-        found = _joined().get(versioned[2])
-        return found and found._replace(is_kept=versioned[1] == version())
-    found = _sources().get(path)
+        file = _joined().get(versioned[2])
+        return file and file._replace(is_kept=versioned[1] == version())
+    file = _sources().get(path)
     # Vendored files stand in a folder of their version.
-    return found and found._replace(is_kept=path.startswith("vendor/") and "/" in path.removeprefix("vendor/"))
+    return file and file._replace(is_kept=path.startswith("vendor/") and "/" in path.removeprefix("vendor/"))
 
 
 @lru_cache(maxsize=16)

@@ -109,8 +109,8 @@ def list_audit(
     until: Until = "",
 ) -> Response[Ok[list[AuditEntry]]]:
     """List changes, and tokens issued to managers and administrators, newest first."""
-    wanted = _wanted(actor, action, target, since, until)
-    entries, total = running.registry.access.audit.list(page.limit, page.offset, wanted)
+    filters = _wanted(actor, action, target, since, until)
+    entries, total = running.registry.access.audit.list(page.limit, page.offset, filters)
     return paged(request, running, entries, total, page)
 
 
@@ -124,12 +124,12 @@ async def export_audit(
     until: Until = "",
 ) -> Stream:
     """Return all entries of the audit log that match, as lines of JSON, the oldest first."""
-    wanted, audit = _wanted(actor, action, target, since, until), running.registry.access.audit
+    filters, audit = _wanted(actor, action, target, since, until), running.registry.access.audit
 
     async def lines() -> AsyncIterator[bytes]:
         after: int | None = 0
         while after is not None:
-            some, after = await ADMINISTRATION_POOL.run(audit.export, wanted, after)
+            some, after = await ADMINISTRATION_POOL.run(audit.export, filters, after)
             yield some
 
     headers = {"Content-Disposition": 'attachment; filename="audit.ndjson"'}

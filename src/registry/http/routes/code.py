@@ -64,10 +64,10 @@ def list_code_skills(
     cursor: Cursor = "",
 ) -> Response[Ok[list[SkillItem]]]:
     """List skills in the order of their creation, from an offset or a cursor. `Link` names the next page."""
-    found = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
-    items = [msgspec.json.decode(card, type=SkillItem) for card in found.cards]
-    answer = Ok(items, Pagination(found.total, page.limit, found.offset))
-    return tagged(request, answer, next_page(request, services, found))
+    card_page = list_cards(services.database, page.limit, page.offset, enabled, after=position_at(cursor, page))
+    items = [msgspec.json.decode(card, type=SkillItem) for card in card_page.cards]
+    answer = Ok(items, Pagination(card_page.total, page.limit, card_page.offset))
+    return tagged(request, answer, next_page(request, services, card_page))
 
 
 @post("/skills", tags=_TAGS, responses=ERRORS, role="manager", operations=("publish",), fails={409})
@@ -87,8 +87,10 @@ async def create_version(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[NewVersion]
 ) -> Response[Ok[SkillVersion]]:
     """Add a version to a skill. The highest becomes the current one."""
-    one = skill_id(request)
-    version = await ORDINARY_POOL.run(skills.add_version, services, one, data, request_state(request.scope).principal)
+    path_id = skill_id(request)
+    version = await ORDINARY_POOL.run(
+        skills.add_version, services, path_id, data, request_state(request.scope).principal
+    )
     location = f"{request.url.path.rstrip('/')}/{version.version}"
     return Response(Ok(version), status_code=201, headers={"Location": location})
 
@@ -109,8 +111,8 @@ def get_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Response[Ok[SkillVersion]]:
     """Return one version of a skill with what changed in it, also a withdrawn one of a published skill."""
-    found, etag = skills.read_version(services, skill_id(request), version)
-    return not_modified(request, Ok(found), etag)
+    version_data, etag = skills.read_version(services, skill_id(request), version)
+    return not_modified(request, Ok(version_data), etag)
 
 
 @delete(
@@ -126,11 +128,11 @@ async def delete_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> Ok[DeletedVersion]:
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
-    one = skill_id(request)
+    path_id = skill_id(request)
     caller = principal_of(request.scope)
-    await ORDINARY_POOL.run(skills.delete_version, services, one, version, if_match(request), caller)
-    message = f"Version {version} of skill '{one}' deleted"
-    return Ok(DeletedVersion(skill_id=one, version=version, message=message))
+    await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
+    message = f"Version {version} of skill '{path_id}' deleted"
+    return Ok(DeletedVersion(skill_id=path_id, version=version, message=message))
 
 
 VERSIONS = [create_version, list_versions, get_version, delete_version]

@@ -55,33 +55,33 @@ async def get_content(
     request: Request[Any, Any, Any], services: ReadyServices, form: Form = "raw"
 ) -> Response[Ok[SkillContent]]:
     """Return a skill's SKILL.md, or its body as sanitised HTML. With `Accept: text/markdown`, the file alone."""
-    one = skill_id(request)
-    content = await ORDINARY_POOL.run(_content, services, one, form)
-    count_use(request, one, "read")
+    path_id = skill_id(request)
+    content = await ORDINARY_POOL.run(_content, services, path_id, form)
+    count_use(request, path_id, "read")
     if form == "raw" and request.accept.best_match([JSON, MARKDOWN], default=JSON) == MARKDOWN:
         return Response(content.content.encode(), media_type=MARKDOWN, headers=_OF_MARKDOWN)  # type: ignore[arg-type]
     return Response(Ok(content), headers={"Vary": "Accept"})
 
 
-def _content(services: Services, one: str, form: Literal["raw", "html"]) -> SkillContent:
+def _content(services: Services, path_id: str, form: Literal["raw", "html"]) -> SkillContent:
     if form == "html":
-        text = render_markdown(services.catalog.body(one), ImageAddresses(one, SKILL_FILE).of)
+        text = render_markdown(services.catalog.body(path_id), ImageAddresses(path_id, SKILL_FILE).of)
     else:
-        text = services.skill_backends.of(one).text(one)
-    return SkillContent(path=services.catalog.get(one).skill_file or "", format=form, content=text)
+        text = services.skill_backends.of(path_id).text(path_id)
+    return SkillContent(path=services.catalog.get(path_id).skill_file or "", format=form, content=text)
 
 
 @get(each("/skills/{id}/view"), tags=["skills"], responses=ERRORS, role="user")
 async def get_view(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[SkillView]:
     """Return what the page of a skill shows: the skill, its text, files, versions and checklist."""
-    one = skill_id(request)
-    images = ImageAddresses(one, SKILL_FILE).of
-    view = await ORDINARY_POOL.run(view_skill, services, one, lambda text: render_markdown(text, images))
+    path_id = skill_id(request)
+    images = ImageAddresses(path_id, SKILL_FILE).of
+    view = await ORDINARY_POOL.run(view_skill, services, path_id, lambda text: render_markdown(text, images))
     if has_evals(view):
         with contextlib.suppress(RegistryError):  # too many requests wait for the package store
             await PACKAGE_POOL.run(add_evals, services, view)
     if view.content is not None:
-        count_use(request, one, "read")
+        count_use(request, path_id, "read")
     return Ok(view)
 
 
@@ -96,8 +96,8 @@ def get_usage(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Us
 @ORDINARY_POOL.handler
 def list_skill_files(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[list[FileEntry]]:
     """List a skill's files with their sizes in bytes."""
-    one = skill_id(request)
-    return Ok(services.skill_backends.of(one).files(one))
+    path_id = skill_id(request)
+    return Ok(services.skill_backends.of(path_id).files(path_id))
 
 
 @get(
@@ -113,9 +113,9 @@ async def get_skill_file(
 ) -> Response[Any]:
     """Return one file of a skill: text as plain text, anything else as a download, or in the `format` that is named."""
     name = str(request.path_params["path"]).removeprefix("/")
-    one = skill_id(request)
-    file = await PACKAGE_POOL.run(lambda: services.skill_backends.of(one).file(one, name))
-    return await file_response(request, file, form, ImageAddresses(one, name))
+    path_id = skill_id(request)
+    file = await PACKAGE_POOL.run(lambda: services.skill_backends.of(path_id).file(path_id, name))
+    return await file_response(request, file, form, ImageAddresses(path_id, name))
 
 
 CONTENT = [get_overview, get_dependents, get_usage, get_view, get_content, list_skill_files, get_skill_file]

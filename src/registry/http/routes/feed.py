@@ -40,7 +40,7 @@ def _feed(services: Services, base: str) -> tuple[bytes, str | None]:
     catalog = services.documents.catalog_id
     entries = [_entry(catalog, base, version) for version in newest_versions(services.database, _MOST_ENTRIES)]
     if services.settings.profile == "registry":
-        entries += [_logged(catalog, base, *one) for one in services.registry.log.last_withdrawals(_MOST_ENTRIES)]
+        entries += [_logged(catalog, base, *entry) for entry in services.registry.log.last_withdrawals(_MOST_ENTRIES)]
         entries = sorted(entries, key=lambda entry: entry.at, reverse=True)[:_MOST_ENTRIES]
     content = feed(catalog, "New versions of skills", f"{base}{FEED_PATH}", f"{base}/", entries)
     return content, entries[0].at if entries else None

@@ -26,10 +26,10 @@ async def give_feedback(
 ) -> Ok[FeedbackData]:
     """Say what became of a skill that a search showed, so that later searches rank better."""
     principal = request_state(request.scope).principal
-    given = await ORDINARY_POOL.run(services.feedback.give, data, principal)
+    outcome = await ORDINARY_POOL.run(services.feedback.give, data, principal)
     if data.outcome in ("chosen", "installed"):
         count_use(request, data.skill_id, data.outcome)
-    return Ok(given)
+    return Ok(outcome)
 
 
 @get("/search/feedback", role="manager", **_OPTIONS)

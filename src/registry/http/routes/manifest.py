@@ -67,8 +67,8 @@ async def change_manifest_skill(
     request: Request[Any, Any, Any], running: RunningServices, data: JSONBody[DependencyChanges]
 ) -> Ok[ManifestSkill]:
     """Change the fields sent of one manifest skill."""
-    one = skill_id(request)
-    return Ok(manifest_skill(one, await ORDINARY_POOL.run(running.manifest.change, one, data)))
+    path_id = skill_id(request)
+    return Ok(manifest_skill(path_id, await ORDINARY_POOL.run(running.manifest.change, path_id, data)))
 
 
 @delete(
@@ -82,9 +82,9 @@ async def change_manifest_skill(
 )
 async def remove_manifest_skill(request: Request[Any, Any, Any], running: RunningServices) -> Ok[Deleted]:
     """Remove a skill from the manifest. It stays installed."""
-    one = skill_id(request)
-    await ORDINARY_POOL.run(running.manifest.remove, one)
-    return Ok(Deleted(id=one, message=f"Skill '{one}' removed from the manifest"))
+    path_id = skill_id(request)
+    await ORDINARY_POOL.run(running.manifest.remove, path_id)
+    return Ok(Deleted(id=path_id, message=f"Skill '{path_id}' removed from the manifest"))
 
 
 @post(

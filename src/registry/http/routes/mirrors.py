@@ -71,10 +71,10 @@ async def download_mirrored(
     mirror = await OUTGOING_POOL.run(running.mirrors.of, name)
     package = await OUTGOING_POOL.run(mirror.package, f"{skill_scope}/{skill_name}", version)
     request_state(request.scope).at_end(package.file.close)
-    known = not_modified(request, None, f'"{package.checksum}"', KEPT_FOREVER)
-    if known.status_code == 304:
-        return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
-    return sent_package(package.file, package.size, f"{skill_name}-{version}.zip", known)
+    response = not_modified(request, None, f'"{package.checksum}"', KEPT_FOREVER)
+    if response.status_code == 304:
+        return Response(b"", status_code=304, media_type="application/zip", headers=response.headers)
+    return sent_package(package.file, package.size, f"{skill_name}-{version}.zip", response)
 
 
 @get(f"{API}/log/checkpoint", media_type="text/plain", **_OPTIONS)
@@ -138,8 +138,8 @@ def list_mirrored_advisories(
     mirror, limit = running.mirrors.of(name), min(limit, MOST_ADVISORIES)
     log = mirror.log()
     note, size = log.signed()
-    found = mirror.withdrawing(after, limit + 1)
-    return Ok(advisories_of(found, after, limit, note, size, log.inclusion))
+    withdrawals = mirror.withdrawing(after, limit + 1)
+    return Ok(advisories_of(withdrawals, after, limit, note, size, log.inclusion))
 
 
 def _address(request: Request[Any, Any, Any], running: RunningServices, name: str) -> str:

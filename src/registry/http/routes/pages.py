@@ -54,8 +54,8 @@ def _page(request: Request[Any, Any, Any], path: str = "index.html") -> Asset:
 
 
 def _sent(request: Request[Any, Any, Any], file: Asset) -> Response[bytes]:
-    known = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
-    fresh = file.etag in known or "*" in known
+    tags = [tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")]
+    fresh = file.etag in tags or "*" in tags
     return Response(
         b"" if fresh else file.content,
         status_code=HTTP_304_NOT_MODIFIED if fresh else HTTP_200_OK,

@@ -47,8 +47,8 @@ def list_private_scopes(
 def add_private_scope(running: RunningServices, data: JSONBody[NewPrivateScope]) -> Response[Ok[PrivateScope]]:
     """Make a scope private before anything is published to it, and name its first owner."""
     settings = running.settings
-    made = running.private_scopes.add(data, settings.limits.private_scopes, refusing(settings, data.scope))
-    return Response(Ok(made), status_code=201, headers={"Location": f"{API}/private-scopes/{made.scope}/members"})
+    scope = running.private_scopes.add(data, settings.limits.private_scopes, refusing(settings, data.scope))
+    return Response(Ok(scope), status_code=201, headers={"Location": f"{API}/private-scopes/{scope.scope}/members"})
 
 
 @delete("/private-scopes/{scope_name:str}", status_code=200, **_SCOPES)

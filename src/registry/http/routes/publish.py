@@ -196,15 +196,15 @@ async def package_response(
 
     Raises SKILL_NOT_FOUND, CONFLICT if it is revoked, RATE_LIMITED, SERVICE_UNAVAILABLE.
     """
-    found = await ORDINARY_POOL.run(running.publishing.published.find, skill_id, version)
-    known = not_modified(request, None, f'"{found.checksum}"', KEPT_FOREVER)
-    if found.state != "revoked" and known.status_code == 304:
-        return Response(b"", status_code=304, media_type="application/zip", headers=known.headers)
+    release = await ORDINARY_POOL.run(running.publishing.published.find, skill_id, version)
+    response = not_modified(request, None, f'"{release.checksum}"', KEPT_FOREVER)
+    if release.state != "revoked" and response.status_code == 304:
+        return Response(b"", status_code=304, media_type="application/zip", headers=response.headers)
     request.app.state.downloads.begin(request.scope)
-    package = await PACKAGE_POOL.run(running.publishing.packages.stream, found)
+    package = await PACKAGE_POOL.run(running.publishing.packages.stream, release)
     request_state(request.scope).at_end(package.close)
     count_use(request, skill_id, "downloaded")
-    return sent_package(package, found.size, f"{skill_id.rpartition('/')[2]}-{version}.zip", known)
+    return sent_package(package, release.size, f"{skill_id.rpartition('/')[2]}-{version}.zip", response)
 
 
 def sent_package(package: BinaryIO, size: int, name: str, known: Response[Any]) -> Stream:

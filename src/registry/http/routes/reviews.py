@@ -63,8 +63,8 @@ async def get_review_file(
     """Return one file of a package that waits for a review: text as plain text, anything else to be saved."""
     path, caller = str(request.path_params["path"]).removeprefix("/"), principal_of(request.scope)
     held = await PACKAGE_POOL.run(services.publishing.reviews.file, job_id, path, caller)
-    made = datetime.fromisoformat(held.held_at).timestamp()
-    file = SkillFile(path.rpartition("/")[2], held.file.size, made, f'"{held.file.sha256}"', held.content)
+    seconds = datetime.fromisoformat(held.held_at).timestamp()
+    file = SkillFile(path.rpartition("/")[2], held.file.size, seconds, f'"{held.file.sha256}"', held.content)
     return await raw_file_response(request, file)
 
 

@@ -41,14 +41,14 @@ def search_page(limit: Limit = SEARCH_LIMIT, offset: Offset = 0) -> Page:
 
 def filters_of(values: Mapping[str, Any]) -> SearchFilters:
     """Return the filters that the parameters of a query string are: `not.author` is `author` in `not`."""
-    wanted: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     unwanted: dict[str, Any] = {}
     for name, value in values.items():
         kind, _, field = name.rpartition(".")
-        given = _several(value, split=field in _LABELS) if isinstance(value, list) else value
-        if given not in (None, []):
-            (unwanted if kind else wanted)[field] = given
-    return SearchFilters(**wanted, not_=FilterValues(**unwanted) if unwanted else None)
+        items = _several(value, split=field in _LABELS) if isinstance(value, list) else value
+        if items not in (None, []):
+            (unwanted if kind else members)[field] = items
+    return SearchFilters(**members, not_=FilterValues(**unwanted) if unwanted else None)
 
 
 def _several(texts: Sequence[str], *, split: bool) -> list[str]:
@@ -107,10 +107,10 @@ options = dependency(_OPTION_PARAMETERS, _options_of)
 
 def search_body(values: Mapping[str, Any]) -> SearchBody:
     """Return the search that the values of a valid query string ask for, as `search_by_query` makes it."""
-    shown = search_page(**{name: values[name] for name in ("limit", "offset") if name in values})
+    hits_page = search_page(**{name: values[name] for name in ("limit", "offset") if name in values})
     chosen = {name: value for name, value in values.items() if name in _OPTIONS}
     names = {name: value for name, value in values.items() if name.rpartition(".")[2] in FILTERS}
-    return _body(values["q"], shown, filters_of(names), chosen)
+    return _body(values["q"], hits_page, filters_of(names), chosen)
 
 
 def _body(query: str, page: Page, filters: SearchFilters, chosen: Mapping[str, Any]) -> SearchBody:
@@ -118,8 +118,8 @@ def _body(query: str, page: Page, filters: SearchFilters, chosen: Mapping[str, A
 
 
 async def _search(request: Request[Any, Any, Any], services: Services, body: SearchBody) -> Ok[SearchData]:
-    found = await request.app.state.searches.run(request.scope, search_task(services, body))
-    return answered(request.scope, services, found)
+    outcome = await request.app.state.searches.run(request.scope, search_task(services, body))
+    return answered(request.scope, services, outcome)
 
 
 def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
@@ -155,8 +155,8 @@ async def resolve(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[ResolveBody]
 ) -> Ok[ResolveData]:
     """Find the skills that fit an agent's prompt, and where to load them from."""
-    found = await request.app.state.searches.run(request.scope, resolve_task(services, data))
-    return resolved(request.scope, found)
+    outcome = await request.app.state.searches.run(request.scope, resolve_task(services, data))
+    return resolved(request.scope, outcome)
 
 
 @get(

@@ -66,10 +66,12 @@ def list_skills(
     """
     is_plain = filters == SearchFilters(enabled=filters.enabled) and sort is None and not facets and not group
     if is_plain:
-        found = list_cards(services.database, page.limit, page.offset, filters.enabled, after=position_at(cursor, page))
-        shown = [services.usage.shown(key, card) for key, card in zip(found.keys, found.cards, strict=True)]
-        answer = Cards(data=_raw(shown), pagination=Pagination(found.total, page.limit, found.offset))
-        return tagged(request, answer, next_page(request, services, found))
+        card_page = list_cards(
+            services.database, page.limit, page.offset, filters.enabled, after=position_at(cursor, page)
+        )
+        cards = [services.usage.shown(key, card) for key, card in zip(card_page.keys, card_page.cards, strict=True)]
+        answer = Cards(data=_raw(cards), pagination=Pagination(card_page.total, page.limit, card_page.offset))
+        return tagged(request, answer, next_page(request, services, card_page))
     if cursor:
         raise validation_error(FieldError("cursor", "cannot be combined with filters or an order: use offset"))
     listed = services.lists.page(filters, sort, page.limit, page.offset, group=group, facets=facets)
@@ -105,9 +107,9 @@ async def get_dependents(
     request: Request[Any, Any, Any], services: ReadyServices, page: ListPage
 ) -> Ok[list[Dependent]]:
     """List the skills that need this one, each with the range of versions that it accepts."""
-    one = skill_id(request)
-    found, total = await ORDINARY_POOL.run(list_dependents, services.database, one, page.limit, page.offset)
-    return Ok(found, Pagination(total, page.limit, page.offset))
+    path_id = skill_id(request)
+    dependents, total = await ORDINARY_POOL.run(list_dependents, services.database, path_id, page.limit, page.offset)
+    return Ok(dependents, Pagination(total, page.limit, page.offset))
 
 
 Cascade = Annotated[bool, QueryParameter(description="Delete the installed skills that need this one too")]
@@ -172,8 +174,8 @@ async def update_skill(
     request: Request[Any, Any, Any], services: ReadyServices, data: JSONBody[SkillChanges]
 ) -> Response[Ok[dict[str, Any]]]:
     """Change the fields sent. Return the id, the changed fields and `updated_at`."""
-    one, caller = skill_id(request), request_state(request.scope).principal
-    skill = await ORDINARY_POOL.run(skills.update_skill, services, one, data, if_match(request), caller)
+    path_id, caller = skill_id(request), request_state(request.scope).principal
+    skill = await ORDINARY_POOL.run(skills.update_skill, services, path_id, data, if_match(request), caller)
     sent = [name for name in data.__struct_fields__ if getattr(data, name) is not msgspec.UNSET]
     names = dict.fromkeys(("id", *sent, "updated_at"))
     changed = {name: getattr(skill, name) for name in names if hasattr(skill, name)}
@@ -193,10 +195,12 @@ async def delete_skill(
     request: Request[Any, Any, Any], services: ReadyServices, cascade: Cascade = False
 ) -> Ok[RemovedSkills]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
-    one, caller = skill_id(request), request_state(request.scope).principal
+    path_id, caller = skill_id(request), request_state(request.scope).principal
     remove = partial(skills.uninstall_skill, cascade=cascade)
-    removed = await ORDINARY_POOL.run(remove, services, one, if_match(request), caller)
-    return Ok(RemovedSkills(id=one, message=f"Skill '{one}' deleted", removed=removed if len(removed) > 1 else UNSET))
+    removed = await ORDINARY_POOL.run(remove, services, path_id, if_match(request), caller)
+    return Ok(
+        RemovedSkills(id=path_id, message=f"Skill '{path_id}' deleted", removed=removed if len(removed) > 1 else UNSET)
+    )
 
 
 @post(
@@ -210,8 +214,8 @@ async def delete_skill(
 )
 async def restore_skill(request: Request[Any, Any, Any], services: ReadyServices) -> Ok[Skill]:
     """Undo the deletion of a skill: of a published one, or of a folder that the bin still has."""
-    one, caller = skill_id(request), request_state(request.scope).principal
-    return Ok(await ORDINARY_POOL.run(skills.restore_skill, services, one, caller))
+    path_id, caller = skill_id(request), request_state(request.scope).principal
+    return Ok(await ORDINARY_POOL.run(skills.restore_skill, services, path_id, caller))
 
 
 @get("/bin", tags=["skills"], responses=ERRORS, role="manager")

@@ -23,13 +23,13 @@ class Operation(NamedTuple):
 
 def operations(profile: Sequence[Any]) -> list[Operation]:
     """Return the operations of routers and handlers, without pages and files. A scoped id counts as an id."""
-    found = {
+    table = {
         Operation(method, path, handler.opt.get("role", "admin"), _first_sentence(handler))
         for path, handler in _handlers(profile)
         for method in handler.http_methods - {"HEAD", "OPTIONS"}
         if handler.include_in_schema is not False
     }
-    return sorted(found, key=lambda one: (_family(one.path), one.path, one.method))
+    return sorted(table, key=lambda operation: (_family(operation.path), operation.path, operation.method))
 
 
 def _handlers(profile: Sequence[Any]) -> Iterator[tuple[str, HTTPRouteHandler]]:

@@ -45,9 +45,9 @@ async def get_version_file(
 ) -> Response[Any]:
     """Return one file of one version of a skill, in the forms that a file of the current version has."""
     path = str(request.path_params["path"]).removeprefix("/")
-    one = skill_id(request)
-    file = await PACKAGE_POOL.run(_file, services, one, version, path)
-    return await file_response(request, file, form, ImageAddresses(one, path, version))
+    path_id = skill_id(request)
+    file = await PACKAGE_POOL.run(_file, services, path_id, version, path)
+    return await file_response(request, file, form, ImageAddresses(path_id, path, version))
 
 
 @get(each("/skills/{id}/versions/{version:str}/findings"), **_OPTIONS)
@@ -59,15 +59,19 @@ def get_version_findings(
     return Ok(findings_of(services, services.catalog.get(skill_id(request)), version))
 
 
-def _file(services: Services, one: str, version: str, path: str) -> SkillFile:
-    package = services.skill_files.get(one, version)
+def _file(services: Services, path_id: str, version: str, path: str) -> SkillFile:
+    package = services.skill_files.get(path_id, version)
     file = package.files.get(path)
     if file is None:
-        raise not_found(f"File of version {version} of skill '{one}'")
+        raise not_found(f"File of version {version} of skill '{path_id}'")
     # A yanked version is in no list of the catalog, and can be read all the same.
-    at = services.published.find(one, version).published_at if package.fixed else services.catalog.get(one).updated_at
-    made = datetime.fromisoformat(at).timestamp()
-    return SkillFile(path.rpartition("/")[2], len(file.data), made, f'"{file.sha256}"', io.BytesIO(file.data))
+    at = (
+        services.published.find(path_id, version).published_at
+        if package.fixed
+        else services.catalog.get(path_id).updated_at
+    )
+    seconds = datetime.fromisoformat(at).timestamp()
+    return SkillFile(path.rpartition("/")[2], len(file.data), seconds, f'"{file.sha256}"', io.BytesIO(file.data))
 
 
 VERSION_FILES = [list_version_files, get_version_file, get_version_findings]

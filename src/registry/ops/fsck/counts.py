@@ -10,8 +10,8 @@ from registry.ops.fsck.parts import Parts
 
 def check(parts: Parts) -> Iterator[Discrepancy]:
     """Yield the counts that differ."""
-    if found := list(differences(parts.database)):
-        yield derived("rows", "counts", "; ".join(found), functools.partial(_correct, parts))
+    if differing := list(differences(parts.database)):
+        yield derived("rows", "counts", "; ".join(differing), functools.partial(_correct, parts))
 
 
 def _correct(parts: Parts) -> None:

@@ -121,10 +121,10 @@ def _differing(row: _Row, skill: Skill) -> list[str]:
 
 
 def _version_problems(skill: Skill, versions: list[Row]) -> Iterator[str]:
-    known = [row[0] for row in versions]
-    if skill.version not in known:
+    version_numbers = [row[0] for row in versions]
+    if skill.version not in version_numbers:
         yield f"its version {skill.version} is not among its versions"
-    highest = max([skill.version, *known], key=version_parts)
+    highest = max([skill.version, *version_numbers], key=version_parts)
     if skill.latest_version != highest:
         yield f"its highest version is {highest}, but its latest version is {skill.latest_version or 'none'}"
     for version, *numbers in versions:

@@ -112,10 +112,10 @@ def _check_root(texts: Iterable[str], checkpoint: LogCheckpoint) -> None:
         tree.append(leaf_hash(text.encode()))
     actual = root(tree.size, tree.subtree)
     if actual != checkpoint.root:
-        shown, signed = (base64.b64encode(digest).decode() for digest in (actual, checkpoint.root))
+        root_here, signed = (base64.b64encode(digest).decode() for digest in (actual, checkpoint.root))
         raise RebuildRefused(
-            f"the {checkpoint.size} entries of the log in the index have the root {shown}, but the checkpoint signs "
-            f"{signed}: they were changed. {_RESET}"
+            f"the {checkpoint.size} entries of the log in the index have the root {root_here}, but the checkpoint "
+            f"signs {signed}: they were changed. {_RESET}"
         )
 
 
@@ -142,18 +142,18 @@ def read_skill(index: GitIndex, skill_id: str, releases: Iterable[Release]) -> d
         reasons = "; ".join(f"line {line.number}: {line.reason}" for line in skipped[:_LINES_SHOWN])
         raise RebuildRefused(f"{skill_id} in the index has invalid lines: {len(skipped)} ({reasons}). {_RESET}")
     try:
-        found = {line.vers: decode(raw, IndexLine) for line, raw in lines}
+        lines_of_index = {line.vers: decode(raw, IndexLine) for line, raw in lines}
     except RegistryError as error:
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in error.details)
         raise RebuildRefused(f"{skill_id} in the index has an invalid line: {faults}. {_RESET}") from None
     for release in releases:
-        line = found.get(release.version)
+        line = lines_of_index.get(release.version)
         if line is not None and line.cksum != release.sha256:
             raise RebuildRefused(
                 f"the index contradicts the log: {release.name} has {str(line.cksum)[:100]} in the index and "
                 f"{release.sha256} in the log. {_RESET}"
             )
-    return found
+    return lines_of_index
 
 
 def published_at(entry: LogEntry, line: IndexLine | None) -> str:

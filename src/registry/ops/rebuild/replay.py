@@ -202,13 +202,13 @@ class _Replay:
         )
 
     def _unknown(self) -> list[str]:
-        known = {f"skills/{release.skill_id}-{release.version}.zip" for release in self._states}
-        packages = [key for key in self._store.keys("skills/") if key not in known]
+        keys = {f"skills/{release.skill_id}-{release.version}.zip" for release in self._states}
+        packages = [key for key in self._store.keys("skills/") if key not in keys]
         versions = {(release.skill_id, release.version) for release in self._states}
         lines = [
             f"{skill_id} {version} in the index"
-            for skill_id, found in self._lines.items()
-            for version in found
+            for skill_id, numbers in self._lines.items()
+            for version in numbers
             if (skill_id, version) not in versions
         ]
         return sorted(packages) + sorted(lines)

@@ -76,7 +76,7 @@ class Target:
 
 def _is_lost(settings: Settings) -> bool:
     """Return whether rows may be lost that exist nowhere else in the database."""
-    return any(not role_of(found.table).is_derived and not found.only_indexes for found in damaged_tables(settings))
+    return any(not role_of(table.table).is_derived and not table.only_indexes for table in damaged_tables(settings))
 
 
 def _file_holds(path: Path) -> bool:

@@ -130,9 +130,9 @@ async def search_entries(
     return SearchResponse(results=results, page_token=None if is_last else str(following))
 
 
-def _results(services: Services, base: str, found: SearchOutcome) -> list[Result]:
-    services.searched(found.data.mode, found.data.took_ms / 1000)
-    return [result(services, base, skill) for skill in found.data.skills]
+def _results(services: Services, base: str, outcome: SearchOutcome) -> list[Result]:
+    services.searched(outcome.data.mode, outcome.data.took_ms / 1000)
+    return [result(services, base, skill) for skill in outcome.data.skills]
 
 
 def _admits(types: str | Sequence[str] | None) -> bool:
@@ -160,9 +160,9 @@ async def list_entries(
     ] = "",
 ) -> ListResponse:
     """List the enabled skills of this registry, in the order of their creation."""
-    if expression.strip() and (wanted := _TYPE_FILTER.fullmatch(expression)) is None:
+    if expression.strip() and (match := _TYPE_FILTER.fullmatch(expression)) is None:
         raise validation_error(FieldError("filter", f"must be of the form type = '{SKILL_TYPE}'"))
-    if expression.strip() and wanted is not None and not _admits(wanted[2]):
+    if expression.strip() and match is not None and not _admits(match[2]):
         return ListResponse(items=[], total=0)
     return await ORDINARY_POOL.run(_listed, services, base_url(request, services), size, token or None)
 

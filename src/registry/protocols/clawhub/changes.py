@@ -51,7 +51,7 @@ async def delete_clawhub_skill(
         services,
         slug,
         data.owner_handle or owner,
-        lambda one, caller: skills.uninstall_skill(services, one, None, caller),
+        lambda path_id, caller: skills.uninstall_skill(services, path_id, None, caller),
     )
 
 
@@ -80,7 +80,7 @@ async def restore_clawhub_skill(
         services,
         slug,
         data.owner_handle or owner or default,
-        lambda one, caller: skills.restore_skill(services, one, caller),
+        lambda path_id, caller: skills.restore_skill(services, path_id, caller),
     )
 
 
@@ -108,7 +108,7 @@ async def delete_clawhub_version(
         services,
         slug,
         data.owner_handle or owner,
-        lambda one, caller: skills.delete_version(services, one, version, None, caller),
+        lambda path_id, caller: skills.delete_version(services, path_id, version, None, caller),
     )
 
 
@@ -136,7 +136,7 @@ async def restore_clawhub_version(
         services,
         slug,
         data.owner_handle or owner,
-        lambda one, caller: skills.restore_version(services, one, version, caller),
+        lambda path_id, caller: skills.restore_version(services, path_id, version, caller),
     )
 
 
@@ -151,10 +151,10 @@ async def _change(
     caller = request_state(request.scope).principal
 
     def run() -> None:
-        one = find_own_id(request, services, slug, owner, caller)
+        own_id = find_own_id(request, services, slug, owner, caller)
         if caller is not None:
-            refuse_if_not_owner(services, caller, one)
-        change(one, caller)
+            refuse_if_not_owner(services, caller, own_id)
+        change(own_id, caller)
 
     await ORDINARY_POOL.run(run)
     return Done()

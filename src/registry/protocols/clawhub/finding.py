@@ -97,17 +97,17 @@ async def search_clawhub(
     task = resolve_task(services, ResolveBody(prompt=text, limit=most, group=False)).then(
         partial(_found, services, base)
     )
-    found: FoundSkills = await request.app.state.searches.run(request.scope, task)
-    return found
+    skills: FoundSkills = await request.app.state.searches.run(request.scope, task)
+    return skills
 
 
 def _named(services: Services, base: str, name: str, limit: int) -> FoundSkills:
     named = ids_named(services.database, name)
-    return FoundSkills(results=those_left(lambda one: _entry(services, base, one, 1.0), named)[:limit])
+    return FoundSkills(results=those_left(lambda skill_id: _entry(services, base, skill_id, 1.0), named)[:limit])
 
 
-def _found(services: Services, base: str, found: ResolveOutcome) -> FoundSkills:
-    hits = found.data.results
+def _found(services: Services, base: str, outcome: ResolveOutcome) -> FoundSkills:
+    hits = outcome.data.results
     return FoundSkills(results=those_left(lambda hit: _entry(services, base, hit.skill_id, hit.score, hit), hits))
 
 
@@ -150,11 +150,11 @@ async def list_clawhub_skills(
 
 
 def _newest(services: Services, limit: int, cursor: str, _prefix: str) -> SkillList:
-    found = list_cards(services.database, limit, 0, True, after=cursor or None, newest_first=True)
-    cards = [msgspec.json.decode(card, type=Card) for card in found.cards]
+    page = list_cards(services.database, limit, 0, True, after=cursor or None, newest_first=True)
+    cards = [msgspec.json.decode(card, type=Card) for card in page.cards]
     here = [card for card in cards if card.installed or services.is_published(card.id)]
     return SkillList(
-        items=those_left(partial(listed_skill, services), here), next_cursor=cards[-1].id if found.has_more else None
+        items=those_left(partial(listed_skill, services), here), next_cursor=cards[-1].id if page.has_more else None
     )
 
 
@@ -165,7 +165,7 @@ def _with_prefix(services: Services, limit: int, cursor: str, prefix: str) -> Sk
     start = ids.index(cursor) + 1 if cursor else 0
     page = ids[start : start + limit]
     return SkillList(
-        items=those_left(lambda one: listed_skill(services, listed(services, one)), page),
+        items=those_left(lambda skill_id: listed_skill(services, listed(services, skill_id)), page),
         next_cursor=page[-1] if len(ids) > start + limit else None,
     )
 

@@ -65,11 +65,11 @@ def matching_version(services: Services, skill_id: str, wanted: str) -> str | No
         return package.version if wanted in _fingerprints(package) else None
     active = [version for version in services.published.summaries(skill_id) if version.state == "active"]
     for version in reversed(active[-_MOST_VERSIONS:]):
-        known = _kept.get(version.checksum)
-        if known is None:
-            known = _fingerprints(services.skill_files.get(skill_id, version.version))
-            _kept.put(version.checksum, known)
-        if wanted in known:
+        cached = _kept.get(version.checksum)
+        if cached is None:
+            cached = _fingerprints(services.skill_files.get(skill_id, version.version))
+            _kept.put(version.checksum, cached)
+        if wanted in cached:
             return version.version
     return None
 

@@ -115,8 +115,10 @@ def _versions(services: Services, skill_id: str, limit: int) -> VersionList:
     items, _ = services.catalog.versions(skill_id, limit, 0)
     versions = those_left(lambda item: services.catalog.version(skill_id, item.version), items)
     entries = [
-        VersionEntry(version=one.version, created_at=milliseconds(one.created_at), changelog="\n".join(one.changes))
-        for one in versions
+        VersionEntry(
+            version=entry.version, created_at=milliseconds(entry.created_at), changelog="\n".join(entry.changes)
+        )
+        for entry in versions
     ]
     return VersionList(items=entries, next_cursor=None)
 

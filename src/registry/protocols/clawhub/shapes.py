@@ -122,8 +122,8 @@ def milliseconds(moment: str) -> int:
 
 def those_left(make: Callable[[_Item], _Made | None], items: Iterable[_Item]) -> list[_Made]:
     """Return what a function makes of each item, without those whose skill or version was deleted meanwhile."""
-    made = (_made_or_none(make, item) for item in items)
-    return [one for one in made if one is not None]
+    entries = (_made_or_none(make, item) for item in items)
+    return [entry for entry in entries if entry is not None]
 
 
 def _made_or_none(make: Callable[[_Item], _Made | None], item: _Item) -> _Made | None:

@@ -93,12 +93,12 @@ def overview(findings: SkillFindings | None) -> str:
     """Return what the rules found, in words, and that no scanner ran."""
     if findings is None:
         return _NOT_SCANNED
-    found = sorted(filter(_rank, findings.findings), key=_rank, reverse=True)
-    if not found:
+    gravest = sorted(filter(_rank, findings.findings), key=_rank, reverse=True)
+    if not gravest:
         return f"The rules of this registry found no risk in the texts of the skill. {_NO_SCANNER}"
-    shown = "; ".join(_sentence(finding) for finding in found[:_SHOWN])
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"The rules of this registry found a {findings.risk} risk: {shown}{more}. {_NO_SCANNER}"
+    sentences = "; ".join(_sentence(finding) for finding in gravest[:_SHOWN])
+    more = f"; and {len(gravest) - _SHOWN} more" if len(gravest) > _SHOWN else ""
+    return f"The rules of this registry found a {findings.risk} risk: {sentences}{more}. {_NO_SCANNER}"
 
 
 def _model(findings: SkillFindings | None) -> str:

@@ -192,34 +192,34 @@ async def list_clawhub_verdicts(
     """Return a verdict about each version, in order."""
     base = base_url(request, services)
 
-    def find(wanted: WantedVersion) -> str:
-        return find_id(request, services, wanted.slug, wanted.owner_handle)
+    def find(version: WantedVersion) -> str:
+        return find_id(request, services, version.slug, version.owner_handle)
 
     return Verdicts(
-        items=await ORDINARY_POOL.run(lambda: [_verdict(services, base, find, wanted) for wanted in data.items])
+        items=await ORDINARY_POOL.run(lambda: [_verdict(services, base, find, version) for version in data.items])
     )
 
 
-def _verdict(services: Services, base: str, find: Callable[[WantedVersion], str], wanted: WantedVersion) -> Verdict:
+def _verdict(services: Services, base: str, find: Callable[[WantedVersion], str], version: WantedVersion) -> Verdict:
     try:
-        skill_id = find(wanted)
-        return _found_verdict(base, skill_id, wanted, version_facts(services, skill_id, wanted.version))
+        skill_id = find(version)
+        return _found_verdict(base, skill_id, version, version_facts(services, skill_id, version.version))
     except AmbiguousSlug as ambiguous:
-        return _no_verdict(wanted, "ambiguous_slug", ambiguous.answer.message)
+        return _no_verdict(version, "ambiguous_slug", ambiguous.answer.message)
     except RegistryError as error:
-        return _no_verdict(wanted, error.code.lower(), plain_text(error))
+        return _no_verdict(version, error.code.lower(), plain_text(error))
 
 
-def _found_verdict(base: str, skill_id: str, wanted: WantedVersion, facts: VersionFacts) -> Verdict:
+def _found_verdict(base: str, skill_id: str, version: WantedVersion, facts: VersionFacts) -> Verdict:
     outcome = security(facts.findings)
     named = urlencode({"ownerHandle": owner_of(skill_id), "version": facts.entry.version})
     return Verdict(
         ok=outcome.passed,
         decision="pass" if outcome.passed else "fail",
         reasons=reasons(facts.findings),
-        requested_slug=wanted.slug,
-        requested_owner_handle=wanted.owner_handle,
-        requested_version=wanted.version,
+        requested_slug=version.slug,
+        requested_owner_handle=version.owner_handle,
+        requested_version=version.version,
         slug=slug_of(skill_id),
         publisher_handle=owner_of(skill_id),
         version=facts.entry.version,
@@ -232,14 +232,14 @@ def _found_verdict(base: str, skill_id: str, wanted: WantedVersion, facts: Versi
     )
 
 
-def _no_verdict(wanted: WantedVersion, code: str, message: str) -> Verdict:
+def _no_verdict(version: WantedVersion, code: str, message: str) -> Verdict:
     return Verdict(
         ok=False,
         decision="fail",
         reasons=["skill.not_found" if code == "skill_not_found" else code],
-        requested_slug=wanted.slug,
-        requested_owner_handle=wanted.owner_handle,
-        requested_version=wanted.version,
+        requested_slug=version.slug,
+        requested_owner_handle=version.owner_handle,
+        requested_version=version.version,
         overview=message,
         error=VerdictError(code=code, message=message),
     )

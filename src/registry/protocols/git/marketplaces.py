@@ -77,11 +77,11 @@ class Marketplaces:
 
     async def current(self, scope: str) -> Marketplace:
         """Return the repository of a scope, or of `ALL`. Raises NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE."""
-        kept = self._kept.get(scope)
-        if kept is not None and kept.revision == await quickly(
+        cached = self._kept.get(scope)
+        if cached is not None and cached.revision == await quickly(
             self._services.database, self._services.documents.revision
         ):
-            return kept
+            return cached
         return await _BUILDER.run(self._refreshed, scope)
 
     async def pack(self, scope: str, wants: Collection[str]) -> tuple[str, Pack]:
@@ -89,10 +89,10 @@ class Marketplaces:
 
         Raises as `current`.
         """
-        found = await self.current(scope)
-        if found.head not in wants:
-            found = await _BUILDER.run(self._former_or, found, scope, wants)
-        return found.head, found.pack
+        marketplace = await self.current(scope)
+        if marketplace.head not in wants:
+            marketplace = await _BUILDER.run(self._former_or, marketplace, scope, wants)
+        return marketplace.head, marketplace.pack
 
     def _former_or(self, current: Marketplace, scope: str, wants: Collection[str]) -> Marketplace:
         former = self._former.get(scope)
@@ -103,8 +103,14 @@ class Marketplaces:
     def _has_withdrawn(self, former: Marketplace) -> bool:
         """Return whether a repository has a skill that is no longer listed, or a version that was revoked."""
         now = self._services.skill_files.listed_revisions()
-        changed = [one for one, skill in former.skills.items() if skill.places and now.get(one) != skill.revision]
-        return any(one not in now or self._is_revoked(one, former.skills[one].version) for one in changed)
+        changed = [
+            skill_id
+            for skill_id, skill in former.skills.items()
+            if skill.places and now.get(skill_id) != skill.revision
+        ]
+        return any(
+            skill_id not in now or self._is_revoked(skill_id, former.skills[skill_id].version) for skill_id in changed
+        )
 
     def _is_revoked(self, skill_id: str, version: str) -> bool:
         published = self._services.published
@@ -112,25 +118,25 @@ class Marketplaces:
 
     def _refreshed(self, scope: str) -> Marketplace:
         revision = self._services.documents.revision()  # read first: a change from now on is taken up by the next
-        kept = self._kept.get(scope)
-        if kept is not None and kept.revision == revision:  # built for the caller who waited before
-            return kept
+        cached = self._kept.get(scope)
+        if cached is not None and cached.revision == revision:  # built for the caller who waited before
+            return cached
         listed = self._listed(scope)
-        if kept is not None and {one: skill.revision for one, skill in kept.skills.items()} == listed:
-            made = replace(kept, revision=revision)
+        if cached is not None and {skill_id: skill.revision for skill_id, skill in cached.skills.items()} == listed:
+            marketplace = replace(cached, revision=revision)
         else:
-            made = self._built(scope, listed, revision)
-            if kept is not None and kept.head != made.head:
-                self._former.put(scope, replace(kept, kept_until=time.monotonic() + _FORMER_SECONDS))
-        self._kept.put(scope, made)
-        return made
+            marketplace = self._built(scope, listed, revision)
+            if cached is not None and cached.head != marketplace.head:
+                self._former.put(scope, replace(cached, kept_until=time.monotonic() + _FORMER_SECONDS))
+        self._kept.put(scope, marketplace)
+        return marketplace
 
     def _listed(self, scope: str) -> dict[str, int]:
         """Return the revisions of the skills of a scope. Raises NOT_FOUND for a scope without skills."""
         listed = self._services.skill_files.listed_revisions()
         if scope != ALL:
-            listed = {one: revision for one, revision in listed.items() if one.startswith(f"{scope}/")}
-        named = {one: revision for one, revision in listed.items() if name_of(one) is not None}
+            listed = {skill_id: revision for skill_id, revision in listed.items() if skill_id.startswith(f"{scope}/")}
+        named = {skill_id: revision for skill_id, revision in listed.items() if name_of(skill_id) is not None}
         if scope != ALL and not named:
             raise not_found(f"Skills of the scope '{scope}'")
         return named
@@ -138,11 +144,11 @@ class Marketplaces:
     def _built(self, scope: str, listed: Mapping[str, int], revision: int) -> Marketplace:
         former = self._kept.get(scope) or self._kept.get(ALL)
         with PackWriter(self._services.settings.data_dir) as writer:
-            skills = {one: self._skill(writer, one, at, former) for one, at in listed.items()}
-            shown = {one: skill for one, skill in skills.items() if skill.places}
-            plugins = _plugins(writer, shown, installed_ids(self._services.database))
+            skills = {skill_id: self._skill(writer, skill_id, at, former) for skill_id, at in listed.items()}
+            plugin_skills = {skill_id: skill for skill_id, skill in skills.items() if skill.places}
+            plugins = _plugins(writer, plugin_skills, installed_ids(self._services.database))
             objects = list(marketplace_objects(self._name(scope), plugins))
-            head = commit(objects[-1].id, f"{len(shown)} skills")
+            head = commit(objects[-1].id, f"{len(plugin_skills)} skills")
             writer.add([*objects, head])
             return Marketplace(head.id.decode(), writer.finish(), revision, skills)
 
@@ -151,9 +157,9 @@ class Marketplaces:
         return name if scope == ALL else f"{name}-{scope.replace('_', '-')}"
 
     def _skill(self, writer: PackWriter, skill_id: str, revision: int, former: Marketplace | None) -> _Skill:
-        known = former.skills.get(skill_id) if former is not None else None
-        if former is not None and known is not None and known.revision == revision:
-            return known._replace(places=writer.copy(former.pack, known.places))
+        former_skill = former.skills.get(skill_id) if former is not None else None
+        if former is not None and former_skill is not None and former_skill.revision == revision:
+            return former_skill._replace(places=writer.copy(former.pack, former_skill.places))
         try:
             package = named_package(self._services, skill_id, keep=False)
         except RegistryError as error:

@@ -56,10 +56,10 @@ def folder_objects(files: Mapping[str, PackagedFile]) -> Iterator[ShaFile]:
 
 def commit(tree: ObjectID, message: str) -> Commit:
     """Return the commit, without a parent, of the tree with this id."""
-    made = Commit()
-    made.tree = tree
-    made.author = made.committer = _PERSON
-    made.author_time = made.commit_time = _TIME
-    made.author_timezone = made.commit_timezone = 0
-    made.message = f"{message}\n".encode()
-    return made
+    result = Commit()
+    result.tree = tree
+    result.author = result.committer = _PERSON
+    result.author_time = result.commit_time = _TIME
+    result.author_timezone = result.commit_timezone = 0
+    result.message = f"{message}\n".encode()
+    return result

@@ -63,9 +63,9 @@ class PackWriter:
     def add(self, objects: Iterable[ShaFile]) -> bytes:
         """Write objects, and return their digests with the places that they have, for `copy`. Raises CONFLICT."""
         places = []
-        for made in objects:
-            digest = made.sha().digest()
-            places.append(_PLACE.pack(digest, self._spans.get(digest) or self._write(digest, _entry(made))))
+        for item in objects:
+            digest = item.sha().digest()
+            places.append(_PLACE.pack(digest, self._spans.get(digest) or self._write(digest, _entry(item))))
         return b"".join(places)
 
     def copy(self, former: Pack, places: bytes) -> bytes:
@@ -76,8 +76,8 @@ class PackWriter:
         copied = []
         for digest, span in _PLACE.iter_unpack(places):
             offset, length = _SPAN.unpack(span)
-            known = self._spans.get(digest)
-            copied.append(_PLACE.pack(digest, known or self._write(digest, former.read(offset, length))))
+            place = self._spans.get(digest)
+            copied.append(_PLACE.pack(digest, place or self._write(digest, former.read(offset, length))))
         return b"".join(copied)
 
     def finish(self) -> Pack:
@@ -102,6 +102,6 @@ class PackWriter:
         return span
 
 
-def _entry(made: ShaFile) -> bytes:
+def _entry(item: ShaFile) -> bytes:
     """Return the entry of an object in a pack: its kind and size, and its deflated data."""
-    return b"".join(pack_object_chunks(made.type_num, made.as_raw_chunks(), object_format=SHA1))
+    return b"".join(pack_object_chunks(item.type_num, item.as_raw_chunks(), object_format=SHA1))

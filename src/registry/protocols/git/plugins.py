@@ -34,9 +34,9 @@ def plugin_names(skill_ids: Iterable[str]) -> Mapping[str, str]:
     """
     ids = list(skill_ids)
     shared = Counter(_name(skill_id) for skill_id in ids)
-    scoped = {one: _name(one) if shared[_name(one)] == 1 else _scoped(one) for one in ids}
+    scoped = {skill_id: _name(skill_id) if shared[_name(skill_id)] == 1 else _scoped(skill_id) for skill_id in ids}
     taken = Counter(scoped.values())
-    return {one: name if taken[name] == 1 else f"{name}-{_hash(one)}" for one, name in scoped.items()}
+    return {skill_id: name if taken[name] == 1 else f"{name}-{_hash(skill_id)}" for skill_id, name in scoped.items()}
 
 
 def _name(skill_id: str) -> str:

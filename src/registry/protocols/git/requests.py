@@ -52,11 +52,11 @@ def parse_request(body: bytes) -> PackRequest:
     wants: set[str] = set()
     capabilities: set[bytes] = set()
     deepens = False
-    for need in itertools.takewhile(lambda one: one is not None, lines):
-        wanted = _WANT.fullmatch(need or b"")
-        if wanted:
-            wants.add(wanted[1].decode())
-            capabilities.update(wanted[2].split())
+    for need in itertools.takewhile(lambda line: line is not None, lines):
+        match = _WANT.fullmatch(need or b"")
+        if match:
+            wants.add(match[1].decode())
+            capabilities.update(match[2].split())
         elif need and _OTHER_NEED.fullmatch(need):
             deepens = deepens or need.startswith(b"deepen")
         else:

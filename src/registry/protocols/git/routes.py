@@ -69,15 +69,15 @@ async def post_git_upload_pack(request: Request[Any, Any, Any], services: ReadyS
     """Return the pack with the objects of a repository: the second request of `git clone` and `git fetch`."""
     body = await request.body()
     is_compressed = request.headers.get("content-encoding", "").lower() == _GZIP
-    asked = parse_request(decompressed(body) if is_compressed else body)
-    if not (asked.wants and asked.is_done):
-        return without_pack(asked)
+    pack_request = parse_request(decompressed(body) if is_compressed else body)
+    if not (pack_request.wants and pack_request.is_done):
+        return without_pack(pack_request)
     request.app.state.downloads.begin(request.scope)
-    pack, address = await _pack(request, services, asked), address_of(request)
+    pack, address = await _pack(request, services, pack_request), address_of(request)
     if not isinstance(address, SkillAddress):
-        return with_pack(asked, pack)
+        return with_pack(pack_request, pack)
     count_use(request, address.skill_id, "downloaded")
-    return with_pack(asked, pack, await PACKAGE_POOL.run(skill_warning, services, address))
+    return with_pack(pack_request, pack, await PACKAGE_POOL.run(skill_warning, services, address))
 
 
 @post(paths(WRITE), status_code=200, media_type=RESULT, changes=False, operation_class=Requested, **_OPTIONS)
@@ -86,14 +86,14 @@ async def post_git_receive_pack() -> Response[bytes]:
     raise _read_only()
 
 
-async def _pack(request: Request[Any, Any, Any], services: Services, asked: PackRequest) -> Pack:
+async def _pack(request: Request[Any, Any, Any], services: Services, pack_request: PackRequest) -> Pack:
     """Return the pack of what a request wants. Raises NOT_FOUND for anything but the commit of the repository."""
     address = address_of(request)
     if isinstance(address, SkillAddress):
         head, pack = await PACKAGE_POOL.run(skill_pack, services, address)
     else:
-        head, pack = await _marketplaces(request).pack(address.scope, asked.wants)
-    if lacking := sorted(asked.wants - {head}):
+        head, pack = await _marketplaces(request).pack(address.scope, pack_request.wants)
+    if lacking := sorted(pack_request.wants - {head}):
         raise validation_error(message=f"upload-pack: not our ref {lacking[0]} (clone again if it has just changed)")
     return pack
 
@@ -103,8 +103,8 @@ def _read_only() -> RegistryError:
 
 
 def _marketplaces(request: Request[Any, Any, Any]) -> Marketplaces:
-    found: Marketplaces = request.app.state.marketplaces
-    return found
+    marketplaces: Marketplaces = request.app.state.marketplaces
+    return marketplaces
 
 
 ROUTES = [get_git_refs, post_git_upload_pack, post_git_receive_pack]

@@ -22,9 +22,9 @@ Method = Callable[[Services, dict[str, Any]], dict[str, Any]]
 
 
 def _initialize(services: Services, params: dict[str, Any]) -> dict[str, Any]:
-    asked = params.get("protocolVersion")
+    version = params.get("protocolVersion")
     return {
-        "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[0],
+        "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[0],
         "capabilities": _CAPABILITIES,
         "serverInfo": SERVER,
         "instructions": _INSTRUCTIONS,

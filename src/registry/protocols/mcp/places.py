@@ -41,8 +41,8 @@ def installed_twin(services: Services, skill: Skill) -> Skill | None:
     listed = _listed(services, skill.id)
     if listed is None:
         return None
-    found = installed_from(services.database, None, skill.source, listed.id)
-    return services.catalog.get(found.skill_id) if found else None
+    twin = installed_from(services.database, None, skill.source, listed.id)
+    return services.catalog.get(twin.skill_id) if twin else None
 
 
 def base_directory(folder: Path) -> str:

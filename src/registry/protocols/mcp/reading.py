@@ -51,15 +51,15 @@ def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
     skill = known_skill(services, asked.id)
     if asked.version is None and not skill.enabled:
         raise skill_not_found(asked.id)
-    found = _found(services, caller, asked, skill)
-    if found.is_error:
-        return found
+    text = _found(services, caller, asked, skill)
+    if text.is_error:
+        return text
     withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, asked.version))
     needed = ", ".join(skill.dependencies) if asked.version in (None, skill.version) and asked.file is None else ""
     needs = f"This skill needs other skills too: {needed}.\n" if needed else ""
     warning = f"{withdrawn}{risk_warning(findings_of(services, skill, asked.version))}{needs}"
     budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
-    return Text(f"{warning}{_within(found, asked, budget)}")
+    return Text(f"{warning}{_within(text, asked, budget)}")
 
 
 def known_skill(services: Services, skill_id: str) -> Skill:
@@ -119,31 +119,31 @@ def risk_warning(findings: SkillFindings | None) -> str:
     )
 
 
-def _found(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
+def _found(services: Services, caller: Caller, request: GetArguments, skill: Skill) -> Text:
     try:
-        package = services.skill_files.get(skill.id, asked.version)
+        package = services.skill_files.get(skill.id, request.version)
     except RegistryError as error:
-        if error.code == "SKILL_NOT_FOUND" and asked.version is not None:
-            raise skill_not_found(skill.id, asked.version, hint=_versions(services, skill)) from None
-        if error.code != "NOT_FOUND" or asked.version is not None:
+        if error.code == "SKILL_NOT_FOUND" and request.version is not None:
+            raise skill_not_found(skill.id, request.version, hint=_versions(services, skill)) from None
+        if error.code != "NOT_FOUND" or request.version is not None:
             raise
-        return _without_files(services, caller, asked, skill)
-    if asked.file is None:
+        return _without_files(services, caller, request, skill)
+    if request.file is None:
         below = f"Skill {package.skill_id} {package.version}. {place_of_files(services, caller, package)}"
         if not skill.installed and skill.source != REGISTRY:  # a mirror has the files
             below = f"{_listed(services, caller, skill)} {_UNSCANNED} "
         return Text(_decoded(services, caller, package, package.files[SKILL_FILE]), f"{below}{_names(package)}")
-    file = package.files.get(asked.file)
+    file = package.files.get(request.file)
     if file is None:
-        names = _names(package)[: asked.max_tokens * CHARACTERS_PER_TOKEN // 2]
-        return Text(f"Skill {skill.id} has no file '{asked.file}'. {names}", is_error=True)
+        names = _names(package)[: request.max_tokens * CHARACTERS_PER_TOKEN // 2]
+        return Text(f"Skill {skill.id} has no file '{request.file}'. {names}", is_error=True)
     return Text(_decoded(services, caller, package, file))
 
 
 def _versions(services: Services, skill: Skill) -> str:
     versions, total = services.catalog.versions(skill.id, _SHOWN_VERSIONS, 0)
     more = f", and {total - len(versions)} more" if total > len(versions) else ""
-    return f"It has {', '.join(one.version for one in versions)}{more}."
+    return f"It has {', '.join(version.version for version in versions)}{more}."
 
 
 def _names(package: SkillPackage) -> str:
@@ -159,15 +159,15 @@ def _decoded(services: Services, caller: Caller, package: SkillPackage, file: Pa
         return f"{file.path} is a binary file of {len(file.data)} bytes. {place}".rstrip()
 
 
-def _without_files(services: Services, caller: Caller, asked: GetArguments, skill: Skill) -> Text:
+def _without_files(services: Services, caller: Caller, request: GetArguments, skill: Skill) -> Text:
     """Return the text of a record, or of a skill that a source lists."""
     body = services.catalog.body(skill.id)
     if skill.source == REGISTRY:
-        if asked.file is not None:
+        if request.file is not None:
             return Text(f"Skill {skill.id} is a record: it has no files.", is_error=True)
         return Text(body)
     listed = _listed(services, caller, skill)
-    if asked.file is not None:
+    if request.file is not None:
         return Text(f"{listed} Then read its files.", is_error=True)
     return Text(body.strip() or skill.description, f"{listed} {_UNSCANNED}")
 
@@ -177,25 +177,25 @@ def _listed(services: Services, caller: Caller, skill: Skill) -> str:
     return f"Skill {skill.id} {skill.version} is listed by the source {skill.source} and not installed. {place}"
 
 
-def _within(found: Text, asked: GetArguments, budget: int) -> str:
+def _within(content: Text, request: GetArguments, budget: int) -> str:
     """Return the part of a text from `offset`, and the lines below it, in at most so many characters.
 
     Raises VALIDATION_ERROR for an offset behind the end.
     """
-    text, total = found.text, len(found.text)
-    below = f"\n\n---\n{_shortened(found.below, budget // 2)}" if found.below and not asked.offset else ""
+    text, total = content.text, len(content.text)
+    below = f"\n\n---\n{_shortened(content.below, budget // 2)}" if content.below and not request.offset else ""
     room = budget - len(below)
-    if not asked.offset and total <= room:
+    if not request.offset and total <= room:
         return f"{text}{below}"
-    if asked.offset >= total:
+    if request.offset >= total:
         raise validation_error(FieldError("offset", f"must be below {total}, the characters of the text"))
     room -= _ROOM_FOR_NOTE
-    end = min(asked.offset + room, total)
-    line = text.rfind("\n", asked.offset, end) + 1
-    if end < total and line > asked.offset + room // 2:
+    end = min(request.offset + room, total)
+    line = text.rfind("\n", request.offset, end) + 1
+    if end < total and line > request.offset + room // 2:
         end = line
     rest = f" Read on with {GET}, offset={end}." if end < total else ""
-    return f"{text[asked.offset : end]}\n\n[Characters {asked.offset} to {end} of {total}.{rest}]{below}"
+    return f"{text[request.offset : end]}\n\n[Characters {request.offset} to {end} of {total}.{rest}]{below}"
 
 
 def _shortened(below: str, characters: int) -> str:

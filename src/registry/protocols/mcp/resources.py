@@ -76,16 +76,16 @@ def _page(
     """
     ids = [skill_id for skill_id in services.skill_files.listed_ids() if name_of(skill_id)]
     end, left = _start(ids, params.get("cursor")), _PAGE_BYTES
-    made: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for skill_id in ids[end : end + _PAGE]:
         package = _read(services, skill_id)
         end += 1
         if package is not None:
-            made += make(package) if _may_be_shown(package) else []
+            entries += make(package) if _may_be_shown(package) else []
             left -= _size(package)
         if left <= 0:
             break
-    return made, {"nextCursor": ids[end - 1]} if end < len(ids) else {}
+    return entries, {"nextCursor": ids[end - 1]} if end < len(ids) else {}
 
 
 def _start(ids: list[str], after: object) -> int:

@@ -93,8 +93,8 @@ async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Respo
         _check_headers(request, message)
         return _json(await _answer(request, services, message), 200)
     except McpError as error:
-        known = message is not None and not message.is_modern and error.code != UNSUPPORTED_VERSION
-        status = 200 if known else _STATUS.get(error.code, 200)
+        is_legacy = message is not None and not message.is_modern and error.code != UNSUPPORTED_VERSION
+        status = 200 if is_legacy else _STATUS.get(error.code, 200)
         identifier: int | str | None | UnsetType = message.id if message is not None else None
         return _json(msgspec.json.encode(error_response(identifier, error)), status)
 

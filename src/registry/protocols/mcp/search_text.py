@@ -97,16 +97,16 @@ def found_answer(found: SearchData, max_tokens: int, place: str = "") -> dict[st
     fitting = [_hit(skill) for skill in found.skills if skill.relevance != "low"]
     budget = max_tokens * CHARACTERS_PER_TOKEN - len(_json({"skills": [], **corrections}))
     notes = "".join(f"Note: {note}. " for note in (*found.warnings, *_spelled(found)))
-    shown = _shown(fitting, budget - len(notes) - len(_ending(fitting, [])))
+    page = _shown(fitting, budget - len(notes) - len(_ending(fitting, [])))
     if fitting:
-        lines = [hit.line(number) for number, hit in enumerate(shown, 1)]
-        text = "\n".join([*lines, f"{notes}{_ending(fitting, shown)}"])
+        lines = [hit.line(number) for number, hit in enumerate(page, 1)]
+        text = "\n".join([*lines, f"{notes}{_ending(fitting, page)}"])
     else:
         complete = is_complete(found.warnings)
         text = " ".join(filter(None, (_NOTHING if complete else _NOTHING_YET, notes, "" if complete else place)))
     answer: dict[str, Any] = {
         "content": [{"type": "text", "text": text.strip()}],
-        "structuredContent": {"skills": [hit.data() for hit in shown], **corrections},
+        "structuredContent": {"skills": [hit.data() for hit in page], **corrections},
         "isError": False,
     }
     if found.search_id is not UNSET:  # where models do not read: only a program has a use for it
@@ -128,14 +128,14 @@ def _hit(skill: FoundSkill) -> _Hit:
 
 def _shown(fitting: Sequence[_Hit], budget: int) -> list[_Hit]:
     """Return the first hits that fit into a number of characters. The first one is shortened if that lets it fit."""
-    shown: list[_Hit] = []
+    hits: list[_Hit] = []
     for number, hit in enumerate(fitting, 1):
-        used = hit if shown else _within(hit, budget)
+        used = hit if hits else _within(hit, budget)
         budget -= used.size(number)
         if budget < 0:
             break
-        shown.append(used)
-    return shown
+        hits.append(used)
+    return hits
 
 
 def _within(hit: _Hit, budget: int) -> _Hit:
@@ -145,18 +145,18 @@ def _within(hit: _Hit, budget: int) -> _Hit:
     return hit.shortened(len(hit.card.description) - (surplus + 1) // 2)  # it stands in the text and in the data
 
 
-def _ending(fitting: Sequence[_Hit], shown: Sequence[_Hit]) -> str:
+def _ending(fitting: Sequence[_Hit], hits: Sequence[_Hit]) -> str:
     """Return the last line. It is the longest if nothing is shown yet."""
     if not fitting:
         return ""
-    left_out = len(fitting) - len(shown)
+    left_out = len(fitting) - len(hits)
     more = f"{left_out} more did not fit into max_tokens. " if left_out else ""
-    has_risk = any(hit.card.risk in RISKY for hit in shown or fitting)
-    return f"{more if shown else f'{_TOO_LITTLE} '}{_RISK if has_risk else ''}{_READ}"
+    has_risk = any(hit.card.risk in RISKY for hit in hits or fitting)
+    return f"{more if hits else f'{_TOO_LITTLE} '}{_RISK if has_risk else ''}{_READ}"
 
 
-def _spelled(found: SearchData) -> Iterable[str]:
-    return [f"searched for {described(found.corrections)}"] if found.corrections else []
+def _spelled(data: SearchData) -> Iterable[str]:
+    return [f"searched for {described(data.corrections)}"] if data.corrections else []
 
 
 def _cut(text: str, characters: int) -> str:
@@ -187,8 +187,8 @@ def _shortened(grouped: Grouped) -> dict[str, Any]:
 def _declared(needs: _Needs) -> dict[str, Any]:
     requires = {name: value for name, value in msgspec.to_builtins(needs.requires or Requirements()).items() if value}
     withdrawn = msgspec.to_builtins(needs.withdrawn) if needs.withdrawn else None
-    given = {"requires": requires, "compatibility": needs.compatibility, "withdrawn": withdrawn}
-    return {name: value for name, value in given.items() if value} | (
+    fields = {"requires": requires, "compatibility": needs.compatibility, "withdrawn": withdrawn}
+    return {name: value for name, value in fields.items() if value} | (
         {} if needs.installable else {"installable": False}
     )
 

@@ -82,53 +82,53 @@ def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str
     if params.get("name") != SEARCH or not isinstance(params.get("arguments"), dict):
         return None
     try:
-        asked = _converted(params["arguments"], SearchArguments)
+        request = _converted(params["arguments"], SearchArguments)
     except RegistryError:
         return None
-    return search_task(services, _search_body(asked, params["arguments"])).then(
-        lambda found: _found(services, found, asked)
+    return search_task(services, _search_body(request, params["arguments"])).then(
+        lambda outcome: _found(services, outcome, request)
     )
 
 
 def _search(services: Services, caller: Caller, arguments: dict[str, Any]) -> dict[str, Any]:
-    asked, place = _converted(arguments, SearchArguments), searched_place(services, caller)
-    return _found(services, search_skills(services, _search_body(asked, arguments)), asked, place)
+    request, place = _converted(arguments, SearchArguments), searched_place(services, caller)
+    return _found(services, search_skills(services, _search_body(request, arguments)), request, place)
 
 
-def _search_body(asked: SearchArguments, arguments: dict[str, Any]) -> SearchBody:
-    given = {name: getattr(asked, name) for name in SearchFilters.__struct_fields__}
-    filters = SearchFilters(**given | {"model_invocation": True})
-    body = SearchBody(query=asked.query, limit=asked.limit, filters=filters, group=asked.group, sort=asked.sort)
+def _search_body(request: SearchArguments, arguments: dict[str, Any]) -> SearchBody:
+    members = {name: getattr(request, name) for name in SearchFilters.__struct_fields__}
+    filters = SearchFilters(**members | {"model_invocation": True})
+    body = SearchBody(query=request.query, limit=request.limit, filters=filters, group=request.group, sort=request.sort)
     body.ignoring([*islice(unknown_names(arguments, SearchArguments), _MOST_IGNORED)])
     return body
 
 
-def _found(services: Services, found: SearchOutcome, asked: SearchArguments, place: str = "") -> dict[str, Any]:
-    services.searched(found.data.mode, found.data.took_ms / 1000)
-    return found_answer(found.data, asked.max_tokens, place)
+def _found(services: Services, outcome: SearchOutcome, request: SearchArguments, place: str = "") -> dict[str, Any]:
+    services.searched(outcome.data.mode, outcome.data.took_ms / 1000)
+    return found_answer(outcome.data, request.max_tokens, place)
 
 
-def _get(services: Services, caller: Caller, asked: GetArguments) -> dict[str, Any]:
-    shown = skill_text(services, caller, asked)
-    if not shown.is_error:
-        services.usage.count(asked.id, "read", caller.name)
-    return {"content": [{"type": "text", "text": shown.text}], "isError": shown.is_error}
+def _get(services: Services, caller: Caller, request: GetArguments) -> dict[str, Any]:
+    text = skill_text(services, caller, request)
+    if not text.is_error:
+        services.usage.count(request.id, "read", caller.name)
+    return {"content": [{"type": "text", "text": text.text}], "isError": text.is_error}
 
 
-def _install(services: Services, caller: Caller, asked: InstallArguments) -> dict[str, Any]:
-    skill = known_skill(services, asked.id)
+def _install(services: Services, caller: Caller, request: InstallArguments) -> dict[str, Any]:
+    skill = known_skill(services, request.id)
     present = skill if skill.installed else installed_twin(services, skill)
     if present is not None:
         return _installed(services, caller, present, f"{present.id} {present.version} is already installed. ")
-    made = create_skill(services, SkillRequest(skill_id=asked.id, source_name=skill.source))
-    along = [services.catalog.get(needed_id) for needed_id in made.dependencies_installed or ()]
-    named = ", ".join(f"{other.id} {other.version}" for other in along)
+    installed = create_skill(services, SkillRequest(skill_id=request.id, source_name=skill.source))
+    along = [services.catalog.get(needed_id) for needed_id in installed.dependencies_installed or ()]
+    named = ", ".join(f"{needed_skill.id} {needed_skill.version}" for needed_skill in along)
     needed = f"It needs other skills, which came along: {named}. " if named else ""
-    return _installed(services, caller, made, f"Installed {made.id} {made.version}. {needed}", along)
+    return _installed(services, caller, installed, f"Installed {installed.id} {installed.version}. {needed}", along)
 
 
 def _installed(
-    services: Services, caller: Caller, skill: Skill, done: str, along: Sequence[Skill] = ()
+    services: Services, caller: Caller, skill: Skill, headline: str, along: Sequence[Skill] = ()
 ) -> dict[str, Any]:
     folder = services.skill_files.folder(skill) if caller.is_here else None
     place = f"{base_directory(folder)}. " if folder is not None else ""
@@ -137,7 +137,7 @@ def _installed(
         for installed in (skill, *along)
     )
     warnings = "".join(each)
-    text = f"{warnings}{done}{place}Read it with {GET}(id='{skill.id}')."
+    text = f"{warnings}{headline}{place}Read it with {GET}(id='{skill.id}')."
     structured = {
         "skills": [
             {

@@ -40,9 +40,9 @@ async def get_v1_version_content(
     return _zip(request, await PACKAGE_POOL.run(_loaded, services, skill_id(request), version))
 
 
-def _loaded(services: Services, one: str, version: str | None) -> SkillPackage:
-    number = None if version is None else number_of(services, one, version)
-    package = services.skill_files.get(one, number)
+def _loaded(services: Services, path_id: str, version: str | None) -> SkillPackage:
+    number = None if version is None else number_of(services, path_id, version)
+    package = services.skill_files.get(path_id, number)
     _ = package.digest  # computed here, in a thread
     return package
 

@@ -65,10 +65,10 @@ def list_v1_skills(
     if page.offset and order == "desc":
         raise validation_error(FieldError("offset", "cannot be combined with order=desc"))
     newest_first = order == "desc"
-    found = list_cards(services.database, page.limit, page.offset, enabled, after=start, newest_first=newest_first)
-    items = [listed_skill(msgspec.json.decode(card, type=SkillItem)) for card in found.cards]
-    pagination = Pagination(found.total, page.limit, found.offset)
-    answer = list_object(items, [item.id for item in items], pagination, has_more=found.has_more)
+    card_page = list_cards(services.database, page.limit, page.offset, enabled, after=start, newest_first=newest_first)
+    items = [listed_skill(msgspec.json.decode(card, type=SkillItem)) for card in card_page.cards]
+    pagination = Pagination(card_page.total, page.limit, card_page.offset)
+    answer = list_object(items, [item.id for item in items], pagination, has_more=card_page.has_more)
     return tagged(request, answer)
 
 
@@ -124,11 +124,11 @@ async def create_v1_skill(
 )
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
-    one = skill_id(request)
+    path_id = skill_id(request)
     await ORDINARY_POOL.run(
-        skills.uninstall_skill, services, one, if_match(request), request_state(request.scope).principal
+        skills.uninstall_skill, services, path_id, if_match(request), request_state(request.scope).principal
     )
-    return DeletedSkillObject(data=Deleted(id=one, message=f"Skill '{one}' deleted"), id=one)
+    return DeletedSkillObject(data=Deleted(id=path_id, message=f"Skill '{path_id}' deleted"), id=path_id)
 
 
 SKILLS = [list_v1_skills, get_v1_skill, create_v1_skill, delete_v1_skill]

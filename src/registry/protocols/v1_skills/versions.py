@@ -49,8 +49,8 @@ async def list_v1_versions(
     """List a skill's versions, the highest first, from an offset or behind a version."""
     start = cursor(page, after, page_token)
     versions, total = await ORDINARY_POOL.run(services.catalog.versions, skill_id(request), _ALL, 0)
-    shown, has_more = _page(versions if order == "desc" else versions[::-1], page, start)
-    items = [listed_version(version) for version in shown]
+    versions_page, has_more = _page(versions if order == "desc" else versions[::-1], page, start)
+    items = [listed_version(version) for version in versions_page]
     pagination = Pagination(total, page.limit, page.offset)
     return list_object(items, [item.id for item in items], pagination, has_more=has_more)
 
@@ -70,8 +70,8 @@ def _page(versions: list[VersionItem], page: Page, start: str | None) -> tuple[l
 @ORDINARY_POOL.handler
 def get_v1_version(request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]) -> VersionObject:
     """Return one version of a skill with what changed in it."""
-    one = skill_id(request)
-    return version_object(services.catalog.version(one, number_of(services, one, version)))
+    path_id = skill_id(request)
+    return version_object(services.catalog.version(path_id, number_of(services, path_id, version)))
 
 
 _CREATED = ResponseSpec(VersionObject, generate_examples=False, description="The version is created")
@@ -94,18 +94,18 @@ async def create_v1_version(
 
     A publication that takes longer than 30 s is answered with 202.
     """
-    one = skill_id(request)
+    path_id = skill_id(request)
     version: SkillVersion
     if is_upload(request, request.route_handler):
-        taken = await take_package(request, services, one)
+        taken = await take_package(request, services, path_id)
         if isinstance(taken, JobData) and taken.status != "accepted":
             return Response(PendingPublication(data=taken, id=taken.version, object="skill.version"), status_code=202)
-        version = await ORDINARY_POOL.run(services.catalog.version, one, taken.version)
+        version = await ORDINARY_POOL.run(services.catalog.version, path_id, taken.version)
     else:
         new = await request.decoded(NewVersion)
         caller = request_state(request.scope).principal
-        version = await ORDINARY_POOL.run(skills.add_version, services, one, new, caller)
-    location = f"/v1/skills/{one}/versions/{version.version}"
+        version = await ORDINARY_POOL.run(skills.add_version, services, path_id, new, caller)
+    location = f"/v1/skills/{path_id}/versions/{version.version}"
     return Response(version_object(version), status_code=201, headers={"Location": location})
 
 
@@ -122,10 +122,12 @@ async def delete_v1_version(
     request: Request[Any, Any, Any], services: ReadyServices, version: FromPath[str]
 ) -> DeletedVersionObject:
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
-    one = skill_id(request)
+    path_id = skill_id(request)
     caller = principal_of(request.scope) if services.settings.profile == "registry" else None
-    await ORDINARY_POOL.run(skills.delete_version, services, one, version, if_match(request), caller)
-    deleted = DeletedVersion(skill_id=one, version=version, message=f"Version {version} of skill '{one}' deleted")
+    await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
+    deleted = DeletedVersion(
+        skill_id=path_id, version=version, message=f"Version {version} of skill '{path_id}' deleted"
+    )
     return DeletedVersionObject(data=deleted, id=version, version=version)
 
 

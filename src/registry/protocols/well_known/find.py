@@ -45,12 +45,12 @@ async def find(
     task = resolve_task(services, ResolveBody(prompt=text, limit=limit, group=False)).then(
         partial(_found, services, base)
     )
-    found: FoundEntries = await request.app.state.searches.run(request.scope, task)
-    return found
+    entries: FoundEntries = await request.app.state.searches.run(request.scope, task)
+    return entries
 
 
-def _found(services: Services, base: str, found: ResolveOutcome) -> FoundEntries:
-    entries = (_entry(services, base, skill) for skill in found.data.results)
+def _found(services: Services, base: str, outcome: ResolveOutcome) -> FoundEntries:
+    entries = (_entry(services, base, skill) for skill in outcome.data.results)
     return FoundEntries(skills=[entry for entry in entries if entry is not None])
 
 

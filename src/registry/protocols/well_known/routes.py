@@ -58,16 +58,16 @@ async def get_root_part(request: Request[Any, Any, Any], services: ReadyServices
     return await _part(request, await _root_packages(request, services), path)
 
 
-async def _package(request: Request[Any, Any, Any], services: Services, one: str) -> SkillPackage:
-    return await PACKAGE_POOL.run(discoverable, services, one, base_url(request, services))
+async def _package(request: Request[Any, Any, Any], services: Services, path_id: str) -> SkillPackage:
+    return await PACKAGE_POOL.run(discoverable, services, path_id, base_url(request, services))
 
 
 async def _root_packages(request: Request[Any, Any, Any], services: Services) -> list[SkillPackage]:
     """Return the packages of `protocols.root_skills`, of several of one name the first. Raises NOT_FOUND for none."""
     packages: dict[str, SkillPackage] = {}
-    for one in services.settings.protocols.root_skills:
+    for root_id in services.settings.protocols.root_skills:
         with suppress(RegistryError):  # one that is disabled or gone does not hide the others
-            packages.setdefault(one.rpartition("/")[2], await _package(request, services, one))
+            packages.setdefault(root_id.rpartition("/")[2], await _package(request, services, root_id))
     if not packages:
         raise not_found("Index")
     return list(packages.values())
@@ -83,7 +83,7 @@ async def _part(request: Request[Any, Any, Any], packages: list[SkillPackage], p
     for package in packages:
         name = package.skill_id.rpartition("/")[2]
         if path.removeprefix("/") == f"{name}.zip":
-            await PACKAGE_POOL.run(lambda found: found.digest, package)
+            await PACKAGE_POOL.run(lambda content: content.digest, package)
             return zip_response(request, package)
         file = package.files.get(path.removeprefix(f"/{name}/"))
         if file is not None and path.startswith(f"/{name}/"):
