@@ -236,15 +236,12 @@ def tree_digest(folder: Path) -> str:
 
 def file_digests(folder: Path) -> dict[str, bytes]:
     """Return each path that a `tree_digest` covers, with the digest part of its record. Raises OSError."""
-    return {path: _content_digest(entry) for path, entry in _every_file(folder, _is_skipped)}
+    return {path: _content_digest(entry) for path, entry in _every_file(folder)}
 
 
 def has_digest(folder: Path, digest: str) -> bool:
-    """Return whether the files below the folder are those of a `tree_digest`. Raises OSError.
-
-    Until November 2026 digests covered generated files too, but for `.git`. Such a digest still counts.
-    """
-    return tree_digest(folder) == digest or _former_digest(folder) == digest
+    """Return whether the files below the folder are those of a `tree_digest`. Raises OSError."""
+    return tree_digest(folder) == digest
 
 
 def differs_in_line_ends(folder: Path, digest: str) -> bool:
@@ -252,7 +249,7 @@ def differs_in_line_ends(folder: Path, digest: str) -> bool:
 
     Raises OSError.
     """
-    every = [(path, _digests_by_line_end(entry)) for path, entry in _every_file(folder, _is_skipped)]
+    every = [(path, _digests_by_line_end(entry)) for path, entry in _every_file(folder)]
     return any(digest_of_files((path, each[kind]) for path, each in every) == digest for kind in (0, 1))
 
 
@@ -267,23 +264,18 @@ def _digests_by_line_end(entry: "os.DirEntry[str]") -> tuple[bytes, bytes]:
     return (same := _content_digest(entry)), same
 
 
-def _former_digest(folder: Path) -> str:
-    every = _every_file(folder, lambda name: name == ".git" or name.startswith(TEMPORARY_PREFIX))
-    return digest_of_files((path, _content_digest(entry)) for path, entry in every)
-
-
 def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
     """Return the `tree_digest` of files, each given as its path and the digest part of its record."""
     records = sorted(b"%s\0%s\n" % (os.fsencode(path), content) for path, content in files)
     return "sha256:" + hashlib.sha256(b"".join(records)).hexdigest()
 
 
-def _every_file(folder: Path, is_skipped: Callable[[str], bool]) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+def _every_file(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
     pending = [""]
     while pending:
         prefix = pending.pop()
         with os.scandir(f"{folder}/{prefix}") as listing:
-            entries = [entry for entry in listing if not is_skipped(entry.name)]
+            entries = [entry for entry in listing if not _is_skipped(entry.name)]
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 pending.append(f"{prefix}{entry.name}/")

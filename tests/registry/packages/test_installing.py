@@ -100,14 +100,6 @@ def test_generated_files_change_no_digest(tmp_path: Path) -> None:
     assert not has_digest(package.folder, package.digest)
 
 
-def test_a_digest_of_the_time_before_still_holds(tmp_path: Path) -> None:
-    """Digests covered generated files that a package brought."""
-    files = {"SKILL.md": SKILL, ".idea/x.xml": b"x"}
-    package = read_zip(io.BytesIO(plain_zip(files)), tmp_path / "before")  # as published: nothing is left out
-    assert has_digest(package.folder, package.digest)
-    assert package.digest != tree_digest(package.folder)
-
-
 @pytest.mark.parametrize(
     ("files", "rule"),
     [
