@@ -17,10 +17,7 @@ from support.waiting import PATIENCE_SECONDS, wait_until
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))
 
 NO_CACHE = {"SKILL_REGISTRY_CACHE_BYTES": "0"}
-"""So that a package is fetched each time, as most tests expect, and the user's own cache stays as it is."""
-
-SHORT_DRAIN = {"SKILL_REGISTRY_LIMITS_DRAIN_SECONDS": "0.05"}
-"""So that no test waits until probes have seen a stop. Tests of the drain set their own."""
+"""So that a package is fetched each time, as most tests expect, and the cache of whoever runs them stays as it is."""
 
 
 def write_skill(root: Path, name: str, description: str, body: str = "# Body\n", **metadata: str) -> Path:
@@ -68,7 +65,7 @@ class RunningServer:
     def environment(self) -> dict[str, str]:
         """Return the environment the command has."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "SKILL_"))}
-        return {**clean, **NO_CACHE, **SHORT_DRAIN, **self._env}
+        return {**clean, **NO_CACHE, **self._env}
 
     def start(self) -> Self:
         """Start and wait until requests are answered."""
