@@ -95,7 +95,7 @@ class FastSearch:
 
     async def _answer(self, search: _Search, scope: Any, message: Any) -> HttpResponse | None:
         services = self._services
-        body = self._asked(search, scope, message) if services.ready.is_set() else None
+        body = self._decoded(search, scope, message) if services.ready.is_set() else None
         if body is None or not await admits_reading(services, scope):
             return None
         try:
@@ -108,7 +108,7 @@ class FastSearch:
         except DatabaseError:
             return None
 
-    def _asked(self, search: _Search, scope: Any, message: Any) -> Any:
+    def _decoded(self, search: _Search, scope: Any, message: Any) -> Any:
         """Return the decoded request, None if it is not plain or not valid."""
         sent = message.get("body", b"")
         if message.get("more_body") or len(sent) > self._largest:

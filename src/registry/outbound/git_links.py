@@ -44,6 +44,11 @@ class CheckoutNote(NamedTuple):
     message: str
 
 
+def _prefix(folder: str) -> str:
+    """Return how the paths below a folder of the repository begin; `.` is the root."""
+    return "" if folder == "." else f"{folder}/"
+
+
 def tree_entries(run: GitRun, commit: str, folder: str = ".") -> list[TreeEntry]:
     """Return the files, links and submodules of a commit below a folder. Raises GitError."""
     listing = run("ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", folder)
@@ -105,8 +110,6 @@ class Links:
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
             if path == ".." or path.startswith("../"):
                 return None
-            if path == ".":
-                return path
             entry = self._every().get(path)
             if entry is None:
                 return path if next(self._below(path), None) else None
@@ -130,9 +133,9 @@ class Links:
 
     def _below(self, folder: str) -> Iterator[TreeEntry]:
         """Yield what is below a folder of the commit, in order of path."""
-        every = self._every()
-        for path in itertools.islice(self._ordered, bisect_left(self._ordered, f"{folder}/"), None):
-            if not path.startswith(f"{folder}/"):
+        every, prefix = self._every(), _prefix(folder)
+        for path in itertools.islice(self._ordered, bisect_left(self._ordered, prefix), None):
+            if not path.startswith(prefix):
                 return
             yield every[path]
 
@@ -144,19 +147,14 @@ class Links:
             (self._root / path).unlink(missing_ok=True)
             if target is None:
                 return "is a link to nothing in the repository, and is left out"
-            if path.startswith(f"{target}/") or target == ".":
-                # Some skills name themselves so for agents: `.agents/skills/NAME` leads to the root.
-                return "" if self._is_skill(target) else "is a link to a folder above it, and is left out"
             copied = list(self._copies(path, target))
             if any(is_skill_file(copy.removeprefix(f"{path}/")) for copy, _ in copied):
-                return ""  # another name of a skill that is there anyway
+                return ""  # another name of a skill that is there anyway, such as `.agents/skills/NAME` of the root
+            if path.startswith(_prefix(target)):
+                return "is a link to a folder above it, and is left out"
             return self._copy(copied)
         except (OSError, GitError) as error:
             return f"is a link that cannot be followed: {getattr(error, 'strerror', None) or error}"
-
-    def _is_skill(self, folder: str) -> bool:
-        places = (posixpath.split(path) for path in self._every())
-        return any(is_skill_file(name) for place, name in places if (place or ".") == folder)
 
     def _copies(self, path: str, target: str) -> Iterator[tuple[str, TreeEntry]]:
         """Yield the path of each copy, and the file that it is one of."""
@@ -165,7 +163,7 @@ class Links:
             return
         for entry in self._below(target):
             if entry.mode not in (LINK, _SUBMODULE):
-                yield path + entry.path.removeprefix(target), entry
+                yield f"{path}/{entry.path.removeprefix(_prefix(target))}", entry
 
     def _copy(self, copies: list[tuple[str, TreeEntry]]) -> str:
         self._bytes -= sum(entry.size for _, entry in copies)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from registry.parsing.frontmatter_advice import WHOLE, Defect, advice_about, line_of, whole_lines, with_small_keys
 from registry.parsing.text_encoding import BOM
-from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, parse
+from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, first_values, parse
 
 MAX_BLOCK = 16 * 1024
 """The maximum size of front matter in bytes, without the fences, that may be published."""
@@ -258,10 +258,7 @@ def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Blo
     if reading.skipped:
         warning = f"{reading.skipped} lines of the front matter were not understood"
         block = block.with_defects(Defect("write each field as `key: value`", warning, line=None))
-    fields: dict[str, Value] = {}
-    for entry in reading.entries:
-        fields.setdefault(entry.key, entry.node.value)
-    mapping = Node(fields, block.start, reading.stop, entries=tuple(reading.entries))
+    mapping = Node(first_values(reading.entries), block.start, reading.stop, entries=tuple(reading.entries))
     if block.closed and not reading.prose:
         return replace(block, mapping=mapping)
     return replace(block, end=reading.stop, body=reading.stop, mapping=mapping, closed=False)

@@ -1,11 +1,10 @@
 """What is wrong with front matter, in the words of its author, and what a reader makes of it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError
+from registry.parsing.yaml_text import Node, YamlEntry, YamlError, first_values
 
 WHOLE = "SKILL.md"
 """The field of a defect of the whole block."""
@@ -123,29 +122,31 @@ def whole_lines(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
             defects.append(Defect(advice, warning, entry.key, line_of(text, entry.start), refused=False))
     if not defects:
         return mapping, []
-    return _with_entries(mapping, entries), defects
+    end = entries[-1].node.end
+    return replace(mapping, value=first_values(entries), entries=tuple(entries), end=end), defects
 
 
 def with_small_keys(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
-    """Return the mapping with the keys of known fields in small letters, and a defect for each that was not."""
-    missing = _SMALL - {entry.key for entry in mapping.entries}
+    """Return the mapping with the keys of known fields in small letters, and a defect for each that was not.
+
+    Of several keys for one field, the first counts.
+    """
+    missing = set(_SMALL - {entry.key for entry in mapping.entries})
     entries: list[YamlEntry] = []
     defects: list[Defect] = []
     for entry in mapping.entries:
         small = entry.key.lower()
-        if small in missing:
+        if small not in missing:
+            entries.append(entry)
+        else:
+            missing.remove(small)
             advice = f"write `{small}` instead of `{entry.key}`: agents read only small letters"
             warning = f"`{entry.key}` was read as `{small}`"
             defects.append(Defect(advice, warning, small, line_of(text, entry.start)))
-        entries.append(replace(entry, key=small) if small in missing else entry)
-    return (_with_entries(mapping, entries), defects) if defects else (mapping, [])
-
-
-def _with_entries(mapping: Node, entries: Sequence[YamlEntry]) -> Node:
-    value: dict[str, Value] = {}
-    for entry in entries:
-        value.setdefault(entry.key, entry.node.value)
-    return replace(mapping, value=value, entries=tuple(entries), end=entries[-1].node.end)
+            entries.append(replace(entry, key=small))
+    if not defects:
+        return mapping, []
+    return replace(mapping, value=first_values(entries), entries=tuple(entries)), defects
 
 
 def line_of(text: str, index: int) -> int:

@@ -5,7 +5,7 @@ aliases, a bounded depth, and every scalar stays the text that was written (`1.1
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,14 @@ class YamlEntry:
     key: str
     start: int
     node: "Node"
+
+
+def first_values(entries: Iterable["YamlEntry"]) -> dict[str, Value]:
+    """Return the value of each key of a mapping, the first of a repeated one."""
+    values: dict[str, Value] = {}
+    for entry in entries:
+        values.setdefault(entry.key, entry.node.value)
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,12 +176,12 @@ class AgentCopies:
             yield f"{self._places.record.name} could not be written: {error.strerror or error}"
 
 
-def _own(folder: AgentFolder, name: str, skill: Path, digests: Iterable[str]) -> list[_Held]:
+def _own(folder: AgentFolder, name: str, skill: Path, digests: Collection[str]) -> list[_Held]:
     """Return what the folder of an agent has of a skill, if it belongs to the installation."""
     place = folder.path / name
     if place.is_symlink():
         return [_Held(folder, name, None)] if os.path.lexists(skill) and _is_same(place, skill) else []
-    return [_Held(folder, name, digest) for digest in dict.fromkeys(digests) if has_digest(place, digest)][:1]
+    return [_Held(folder, name, digest)] if digests and (digest := tree_digest(place)) in digests else []
 
 
 def _outcome(skill: Path, place: Path, *, is_link: bool) -> Outcome:

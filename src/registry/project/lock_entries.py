@@ -16,7 +16,7 @@ from registry.domain.validation import find_errors
 from registry.project.local_paths import portable
 from registry.project.lock_file import LockedSkill, LockFileError
 from registry.project.manifest import Manifest
-from registry.skill_folder import UnreadableSkill, has_digest, read_skill_folder
+from registry.skill_folder import UnreadableSkill, read_skill_folder
 
 
 def locked_skills(
@@ -62,10 +62,9 @@ def locked_skill(
     project = settings.project.file.parent
     entry = _locked(stored, settings.skills_dir)
     install = find_install(catalog.database, entry.path)
-    folder = settings.skills_dir / entry.path
-    same = (former for former in previous if former.id == entry.id and has_digest(folder, f"sha256:{former.sha256}"))
+    same = (former for former in previous if (former.id, former.sha256) == (entry.id, entry.sha256))
     earlier = _portable(next(same, entry), project)
-    if install is not None and (install.editable or has_digest(folder, install.sha256)):
+    if install is not None and (install.editable or install.sha256 == f"sha256:{entry.sha256}"):
         return _with_earlier_proof(_portable(_installed(entry, install), project), earlier)
     declared = manifest.dependencies[entry.id].origin if manifest and entry.id in manifest.dependencies else None
     origin = portable(declared, project) if declared else earlier.origin

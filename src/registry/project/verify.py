@@ -8,7 +8,7 @@ import msgspec
 
 from registry.domain.file_names import printable_name
 from registry.project.lock_file import LockedSkill
-from registry.skill_folder import differs_in_line_ends, find_skill_folders, has_digest, tree_digest
+from registry.skill_folder import differs_in_line_ends, find_skill_folders, tree_digest
 
 
 class Difference(msgspec.Struct, kw_only=True):
@@ -32,22 +32,20 @@ def differences(locked: Sequence[LockedSkill], skills_dir: Path) -> list[Differe
 def _differing(locked: Sequence[LockedSkill], skills_dir: Path) -> Iterator[Difference]:
     for skill in locked:
         try:
-            is_same = has_digest(skills_dir / skill.path, f"sha256:{skill.sha256}")
+            sha256 = tree_digest(skills_dir / skill.path).removeprefix("sha256:")
         except (FileNotFoundError, NotADirectoryError):
             yield Difference(path=skill.path, kind="missing", message=f"the folder of {skill.id} is missing")
         except OSError as error:
             reason = f"{skill.id} cannot be read: {error.strerror}"
             yield Difference(path=skill.path, kind="unreadable", message=reason)
         else:
-            if not is_same:
-                yield Difference(path=skill.path, kind="changed", message=_change(skill, skills_dir))
+            if sha256 != skill.sha256:
+                yield Difference(path=skill.path, kind="changed", message=_change(skill, skills_dir, sha256))
 
 
-def _change(skill: LockedSkill, skills_dir: Path) -> str:
-    """Return in words how the files of a skill differ from the lock. Raises OSError."""
-    folder = skills_dir / skill.path
-    if differs_in_line_ends(folder, f"sha256:{skill.sha256}"):
+def _change(skill: LockedSkill, skills_dir: Path, sha256: str) -> str:
+    """Return in words how the files of a skill, which have this digest, differ from the lock. Raises OSError."""
+    if differs_in_line_ends(skills_dir / skill.path, f"sha256:{skill.sha256}"):
         advice = f"write '* -text' into {skills_dir.name}/.gitattributes, and check the folder out again"
         return f"only the line ends of {skill.id} differ, which git changes on some machines: {advice}"
-    sha256 = tree_digest(folder).removeprefix("sha256:")
     return f"the files of {skill.id} have sha256 {sha256}, not {skill.sha256}"

@@ -17,7 +17,7 @@ def detected(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> 
     """
     kind = new.type or _obvious(new)
     if kind is None:
-        kind = _asked(new, open_registry)
+        kind = _kind_at_url(new, open_registry)
     try:
         return new.as_type(kind)
     except ValueError as error:
@@ -42,7 +42,7 @@ def _obvious(new: NewSource) -> SourceKind | None:
     return None if address.is_plain else "git"
 
 
-def _asked(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> SourceKind:
+def _kind_at_url(new: NewSource, open_registry: Callable[[str], RemoteRegistry]) -> SourceKind:
     try:
         open_registry(str(new.url)).description()
     except OutboundError as error:

@@ -105,7 +105,7 @@ class WitnessWorker:
         self._cosignatures = cosignatures
         self._sign = sign
         self._copies_at = 0.0
-        self._asked: set[str] = set()
+        self._cosigned: set[str] = set()
         """The witnesses that have cosigned since the start."""
         expected = (OutboundError, DatabaseError, WitnessRefused, LogForked)
         self._worker = PeriodicWorker("witnesses", self._round, _log, expected)
@@ -115,7 +115,7 @@ class WitnessWorker:
         if self._settings.transparency.checkpoints or self._cosignatures.witnesses:
             self._outbound = outbound_client(self._settings.outbound)
             self._copies_at = 0.0
-            self._asked.clear()
+            self._cosigned.clear()
             self._worker.start()
 
     def stop(self) -> None:
@@ -151,7 +151,7 @@ class WitnessWorker:
         size, last = self._transparency_log.size(), self._cosignatures.of(witness)
         checkpoint = LogCheckpoint(self._settings.transparency.name, size, self._transparency_log.root(size))
         current = (size, _encoded(checkpoint.root))
-        if last is not None and (last.size, last.root) == current and witness.fact in self._asked:
+        if last is not None and (last.size, last.root) == current and witness.fact in self._cosigned:
             return
         old = last.size if last is not None else 0
         for _ in range(_OLD_SIZES):
@@ -177,7 +177,7 @@ class WitnessWorker:
         line = witness.key.find(answer, checkpoint)
         if line is None:
             raise WitnessRefused(f"witness {witness.key.name} answers without a valid cosignature of its key")
-        self._asked.add(witness.fact)
+        self._cosigned.add(witness.fact)
         self._cosignatures.store(witness, Cosigned(size=checkpoint.size, root=_encoded(checkpoint.root), line=line))
 
     def _next_old_size(self, witness: Witness, old: int, status: int, answer: str) -> int:

@@ -138,6 +138,12 @@ def test_small_letters_win() -> None:
     assert read("---\nName: b\nname: a\n---\n", strict=True).fields == {"Name": "b", "name": "a"}
 
 
+def test_of_several_keys_for_a_field_the_first_counts_and_is_told() -> None:
+    document = read("---\n" + "Name: a\nNAME: b\n" * 1000 + "---\n")
+    assert document.fields["name"] == "a"
+    assert [defect.line for defect in document.defects if defect.field == "name"] == [2]
+
+
 @pytest.mark.parametrize(
     ("text", "fields", "body"),
     [

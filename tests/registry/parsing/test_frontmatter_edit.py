@@ -34,6 +34,7 @@ FILES = [
     "---\ndescription: >-\n  b\n\nmetadata:\n  version:\n    - 1\n  # c\nname:\n---\n",
     "---\nname: a\nname: b\nversion: 1\nname: c\n---\n",
     "---\n{name: a, version: 1, version: 2}\n---\nB\n",
+    "---\n{Name: a, description: b}\n---\nB\n",
     "---\n# nothing yet\n---\nB\n",
     "# Title\n\nB\n",
 ]
