@@ -1,10 +1,11 @@
-"""What a single write costs the index of near-copies, in catalogs of several sizes.
+"""What a start and a single write cost the index of near-copies, in catalogs of several sizes.
 
     python benchmarks/copies.py [--sizes 10000,100000,1000000] [--writes 2000] [--json OUT]
 
 Every fifth document is a copy. The writes replace documents and add new ones in turns, each as a batch of its own, with
 signatures that are known before. The times are of the processor: the median, and the mean, which has its share of what
-many writes do together once.
+many writes do together once. A start looks for all copies: with names that no others have, that three skills have, and
+that 250 have.
 """
 
 import argparse
@@ -30,6 +31,17 @@ def index_of(size: int) -> CopyIndex:
     signatures = np.random.default_rng(0).integers(1, 2**63, (size, SIGNATURE_WORDS), dtype=np.uint64)
     signatures[-(size // 5) :] = signatures[: size // 5]
     return CopyIndex(np.arange(size), signatures)
+
+
+def start_of(size: int, of_a_name: int) -> float:
+    """Return the processor time, in ms, of a start where so many skills have each name, and a fifth are copies."""
+    draw = np.random.default_rng(of_a_name)
+    signatures = draw.integers(1, 2**63, (size, SIGNATURE_WORDS), dtype=np.uint64)
+    signatures[:, 0] = (np.arange(size) % (size // of_a_name) + 1) << 32 | np.arange(size)
+    copies = np.flatnonzero(draw.random(size) < 0.2)
+    copies = copies[copies >= size // of_a_name]
+    signatures[copies, 1:] = signatures[copies - size // of_a_name, 1:]
+    return milliseconds(lambda: CopyIndex(np.arange(size), signatures))
 
 
 def write(size: int, number: int) -> DocumentPut:
@@ -61,6 +73,7 @@ def measure(size: int, writes: int) -> dict[str, float]:
     draw = np.random.default_rng(1)
     pages = [draw.integers(0, size, PAGE) for _ in range(PAGES)]
     return {
+        **{f"start, {of_a_name} of a name: ms": start_of(size, of_a_name) for of_a_name in (1, 3, 250)},
         "write: median, ms": statistics.median(times),
         "write: mean, ms": statistics.mean(times),
         "write: most, ms": max(times),

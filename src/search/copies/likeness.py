@@ -19,7 +19,8 @@ from search.types import Document
 Signatures = NDArray[np.uint64]
 """Shape (documents, SIGNATURE_WORDS). The first word is the hash of the name and of the description; 0 for no copy."""
 
-SIGNATURE_WORDS = 9
+_HASHES = 64
+SIGNATURE_WORDS = 1 + _HASHES // 8
 
 _SEQUENCE = 3
 _LEAST_SEQUENCES = 16  # fewer say nothing: many short skills have the same few words
@@ -30,7 +31,7 @@ _NO_WORD_OF_ASCII = bytes(code if code > 127 or chr(code).isalnum() or code == o
 
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 
-_MULTIPLIERS = np.random.default_rng(20261125).integers(1, 2**63, 64 + _SEQUENCE, dtype=np.uint64) | np.uint64(1)
+_MULTIPLIERS = np.random.default_rng(20261125).integers(1, 2**63, _HASHES + _SEQUENCE, dtype=np.uint64) | np.uint64(1)
 _MIXED, _LOWEST = _MULTIPLIERS[:_SEQUENCE], _MULTIPLIERS[_SEQUENCE:, None]
 
 
@@ -61,18 +62,18 @@ def _words(text: str) -> list[bytes]:
     return text.encode().translate(_NO_WORD_OF_ASCII).split()
 
 
-def are_copies(one: Signatures, others: Signatures) -> NDArray[np.bool_]:
-    """Return which of the `others`, shape (documents, SIGNATURE_WORDS), are copies of the document with `one`."""
-    differs = others[:, 0] ^ one[0]
+def are_copies(signatures: Signatures, others: Signatures) -> NDArray[np.bool_]:
+    """Return for each pair of documents whether they are copies. Both have the shape (pairs, SIGNATURE_WORDS)."""
+    differs = others[:, 0] ^ signatures[:, 0]
     same_name, same_description = differs >> _HALF == 0, differs & _LOW == 0
-    equal = (_bytes(others[:, 1:]) == _bytes(one[None, 1:])).mean(1)
+    equal = np.count_nonzero(_hashes(signatures) == _hashes(others), axis=1) / _HASHES
     alike = (same_name & (equal >= _SAME_NAME)) | (same_description & (equal >= _SAME_DESCRIPTION))
-    flags: NDArray[np.bool_] = alike & (one[0] > 0) & (others[:, 0] > 0)
+    flags: NDArray[np.bool_] = alike & (signatures[:, 0] > 0) & (others[:, 0] > 0)
     return flags
 
 
-def _bytes(words: Signatures) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(words).view(np.uint8)
+def _hashes(signatures: Signatures) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(signatures).view(np.uint8)[:, -_HASHES:]
 
 
 def name_hashes(signatures: Signatures) -> NDArray[np.int64]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from search.copies.index import CopyIndex
 from search.copies.likeness import SIGNATURE_WORDS, Signatures, are_copies, description_hashes, name_hashes, signature
+from search.copies.originals import MOST_COMPARED
 from search.types import Document, DocumentGone, DocumentPut
 
-_MOST_COMPARED = 64
 _NO_COPY = np.zeros(SIGNATURE_WORDS, np.uint64)
 _WORDS = [f"word{number}" for number in range(200)]
 
@@ -55,9 +55,13 @@ class Model:
         loose = {key for key, original in self.originals.items() if original in changed} | changed.keys()
         self.signatures |= changed
         self.originals |= {key: key for key in loose}
-        settled = [key for key, original in self.originals.items() if key == original and key not in loose]
+        settled = sorted(
+            key
+            for key, original in self.originals.items()
+            if key == original and key not in loose and self.signatures[key][0]
+        )
         for key in sorted(key for key in loose if self.signatures[key][0]):
-            self.originals[key] = self._first(key, sorted(settled))
+            self.originals[key] = self._first(key, settled)
             settled += [key] * (self.originals[key] == key)
 
     def _first(self, key: int, settled: Sequence[int]) -> int:
@@ -66,9 +70,11 @@ class Model:
         one, others = self.signatures[key], np.stack([self.signatures[other] for other in settled])
         same_name = name_hashes(others) == name_hashes(one[None])
         same_description = description_hashes(others) == description_hashes(one[None])
-        compared = np.flatnonzero((same_name | same_description) & (others[:, 0] > 0))[:_MOST_COMPARED]
-        alike = compared[are_copies(one, others[compared])]
-        return settled[int(alike[0])] if len(alike) else key
+        compared = np.union1d(
+            np.flatnonzero(same_name)[:MOST_COMPARED], np.flatnonzero(same_description)[:MOST_COMPARED]
+        )
+        alike = compared[are_copies(np.tile(one, (len(compared), 1)), others[compared])]
+        return min((settled[row] for row in alike.tolist()), default=key)
 
     def families(self) -> dict[int, list[int]]:
         members: dict[int, list[int]] = {}

@@ -58,7 +58,7 @@ def test_copies_have_one_text_and_one_name_or_description(
 ) -> None:
     one = document(1, text(1))
     other = document(2, edited(one.body, share), name, description)
-    assert are_copies(signature(one), signature(other)[None]).tolist() == [is_copy]
+    assert are_copies(signature(one)[None], signature(other)[None]).tolist() == [is_copy]
 
 
 def test_skills_of_a_few_words_are_no_copies() -> None:
