@@ -89,4 +89,5 @@ def divisions(text: str) -> Divisions:
 
 def _without_lead(text: str) -> str:
     """Return a piece without the words that say only where it stands; the piece itself if it has no other words."""
-    return _LEAD.sub("", text, count=1).strip() or text.strip()
+    lead = _LEAD.match(text)  # `sub` would look for one everywhere
+    return (text[lead.end() :] if lead else text).strip() or text.strip()
