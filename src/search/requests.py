@@ -7,7 +7,7 @@ from search.explanation import Explanation
 from search.lexical.spelled_prompt import SpelledPrompt
 from search.modes import MatchedBy, Mode, RanMode, Relevance
 from search.totals import Total
-from search.types import Filter
+from search.types import Filter, Named
 
 
 class SemanticUnavailable(Exception):
@@ -19,6 +19,7 @@ class SearchRequest(NamedTuple):
 
     `explain` adds an explanation to every hit. With `groups`, near-copies share a place. Without `weak`, hits of low
     relevance are left out. `order` returns the keys of all other hits in another order than that of their scores.
+    `named` returns the documents that the query names by where they are, None if it is no address.
     """
 
     query: str
@@ -31,6 +32,7 @@ class SearchRequest(NamedTuple):
     groups: bool = True
     weak: bool = True
     order: Callable[[Sequence[int]], Sequence[int]] | None = None
+    named: Callable[[], Named | None] | None = None
 
 
 LISTED_COPIES = 20

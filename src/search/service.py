@@ -218,7 +218,8 @@ class SearchService:
         reader = self._index_sync.lexical.reader
         depth = _depth(request, KEYWORD_CANDIDATES)
         counts_all = only_words and not request.min_score and len(reader) < LARGE
-        return LexicalQuery(reader, self._spelled(reader, request), depth, request.allowed, counts_all)
+        spelled = self._spelled(reader, request)
+        return LexicalQuery(reader, spelled, depth, request.allowed, counts_all, request.named)
 
     def _prepared(self, request: SearchRequest, warnings: list[str]) -> tuple[Semantic | None, SearchRequest]:
         """Return the semantic search, None for words alone, and the request as it is answered."""
@@ -256,8 +257,9 @@ class SearchService:
         near = Match.empty()
         if index is not None and vectors is not None:
             near = self._neighbours.nearest(index, vectors, depth, query.reader, query.allowed)
-        named, prefixed, meant = query.match_names()
-        exact = [key for name, keys in named.items() for key in self._best_named(query, name, keys, revision)]
+        named, prefixed, meant, placed = query.match_names()
+        best = (self._best_named(query, name, keys, revision) for name, keys in named.items())
+        exact = [*chain(*best), *placed]
         if len(meant) > 1:
             meant = self._best_named(query, fold(query.spelling.text), meant, revision)
         matched = keyword_match()

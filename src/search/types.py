@@ -157,6 +157,20 @@ class Filter(NamedTuple):
     groups: tuple[tuple[str, ...], ...] = ()
     excluded: tuple[str, ...] = ()
 
+    def within(self, other: "Filter") -> "Filter":
+        """Return the filter that passes what both do."""
+        return Filter((*self.groups, *other.groups), (*self.excluded, *other.excluded))
+
+
+class Named(NamedTuple):
+    """Documents that a query names by where they are: those that pass a filter, or of them those with a folded name.
+
+    If none of them has one of the names, all are meant.
+    """
+
+    place: Filter
+    names: Sequence[str] = ()
+
 
 class Documents(Protocol):
     """The catalog as search sees it: a change feed to read, and vectors to write. Safe to call from several threads.

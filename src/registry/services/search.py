@@ -23,6 +23,7 @@ from registry.services.facets import count_facets
 from registry.services.filters import allowed
 from registry.services.hit_texts import find_texts, left_out
 from registry.services.listing import in_order
+from registry.services.pasted_addresses import named_by_address
 from registry.services.schemas import (
     FoundSkill,
     Grouped,
@@ -47,6 +48,9 @@ _HIGHLIGHTED_AT_ONCE = 20
 
 _COPIES_IN_SEARCH_ID = 100
 
+_IN_ADDRESSES = frozenset("/@")
+"""Characters of which an address has at least one. Most queries have none."""
+
 
 class _CardStart(msgspec.Struct):
     name: str
@@ -56,7 +60,7 @@ class _CardStart(msgspec.Struct):
 
 def _search_request(services: Services, body: SearchBody) -> SearchRequest:
     """Return the engine's form of a request."""
-    return SearchRequest(
+    request = SearchRequest(
         body.query,
         _used_limit(body),
         body.offset,
@@ -68,6 +72,9 @@ def _search_request(services: Services, body: SearchBody) -> SearchRequest:
         body.weak,
         partial(in_order, services.documents, services.usage.recent, body.sort) if body.sort != "relevance" else None,
     )
+    if _IN_ADDRESSES.isdisjoint(body.query):
+        return request
+    return request._replace(named=partial(named_by_address, body.query, services.sources.entries))
 
 
 def _used_limit(body: SearchBody) -> int:

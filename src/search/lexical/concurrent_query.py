@@ -15,7 +15,7 @@ from search.prompt.mentions import mentioned_names
 from search.prompt.reading import Prompt
 from search.steps import step
 from search.text import fold
-from search.types import Filter, Match
+from search.types import Filter, Match, Named
 
 LARGE = 50_000
 """The number of documents from which a keyword query takes milliseconds. Below it, a thread costs what it saves."""
@@ -30,22 +30,28 @@ _THREADS = 4
 class NameMatches(NamedTuple):
     """The keys of documents with a folded name that the query is or mentions, and of those that begin with the query.
 
-    `meant` are those whose name equals the query with its corrected words; they are among the prefixed.
+    `meant` are those whose name equals the query with its corrected words; they are among the prefixed. `placed` are
+    those where the query is an address.
     """
 
     named: Mapping[str, list[int]]
     prefixed: list[int]
     meant: Sequence[int] = ()
+    placed: Sequence[int] = ()
 
 
 class LexicalQuery(NamedTuple):
-    """A query to the keyword index. `counts_all` counts all documents that match."""
+    """A query to the keyword index. `counts_all` counts all documents that match.
+
+    `named` returns the documents that the query names by where they are.
+    """
 
     reader: LexicalReader
     prompt: SpelledPrompt
     limit: int
     allowed: Filter
     counts_all: bool = False
+    named: Callable[[], Named | None] | None = None
 
     @property
     def spelling(self) -> Spelling:
@@ -60,7 +66,7 @@ class LexicalQuery(NamedTuple):
     def about(self, part: str) -> "LexicalQuery":
         """Return the query for a part of the request."""
         spelled = SpelledPrompt(part, Prompt(part, part), spell(self.reader, part), {}, self.prompt.unwanted)
-        return self._replace(prompt=spelled, counts_all=False)
+        return self._replace(prompt=spelled, counts_all=False, named=None)
 
     @step("keyword search")
     def search(self) -> Match:
@@ -78,6 +84,8 @@ class LexicalQuery(NamedTuple):
         for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
                 return NameMatches({name: exact}, prefixed)
+        if placed := self._placed():
+            return NameMatches({}, prefixed, placed=placed)
         if mentioned := self._mentioned():
             return NameMatches(mentioned, prefixed)
         if not self.spelling.corrections:
@@ -86,6 +94,15 @@ class LexicalQuery(NamedTuple):
         meant = self._named(corrected)
         prefixed = prefixed or self._beginning_with(corrected)
         return NameMatches({}, list(dict.fromkeys((*meant, *prefixed))), meant)
+
+    def _placed(self) -> list[int]:
+        """Return the keys of the skills where the query is an address."""
+        named = self.named() if self.named is not None else None
+        if named is None:
+            return []
+        there = self.allowed.within(named.place)
+        keys = [self.reader.keys_by_name(name, _MAX_NAME_MATCHES, there) for name in named.names]
+        return list(chain(*keys)) or sorted(self.reader.keys(there).tolist())[:_MAX_NAME_MATCHES]
 
     def _mentioned(self) -> dict[str, list[int]]:
         """Return the keys of the skills that the query names, by folded name.

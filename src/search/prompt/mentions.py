@@ -1,4 +1,4 @@
-"""Skills that a prompt names: `/pdf-tools …`, `use the pdf tools skill to …`, `with pdf-tools`, `in my pdf-tools`."""
+"""Skills that a prompt names: `/pdf-tools …`, `use the pdf tools skill to …`, `in my pdf-tools`, `--skill pdf`."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -27,6 +27,7 @@ _INDEFINITE = frozenset({"a", "an", "any", "another", "new", "some", "no", "whic
 _CALLED = frozenset({"called", "named"})
 _SEPARATORS = frozenset("-_/")
 _SKILL = "skill"
+_OPTION = "--skill"
 
 
 class Mention(NamedTuple):
@@ -52,6 +53,10 @@ def mentioned_names(text: str) -> Iterator[Mention]:
         if word == _SKILL:
             yield from _before(written, words, position)
             yield from _after(words, position)
+        if word == _OPTION:
+            yield _joined(words[position + 1 : position + 2], is_marked=True)
+        elif word.startswith(f"{_OPTION}="):
+            yield _joined([word.partition("=")[2]], is_marked=True)
         is_cue = word in _CUES or (word == "in" and words[position + 1 : position + 2] in (["my"], ["our"]))
         if is_cue:
             yield from _cued(written, words, position + 1)

@@ -41,6 +41,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ("test the login page using kubectl", "kubectl"),
         ("/acme/invoice_tool test the login page", "acme/invoice_tool"),
         ("/plugin:weather test the login page", "weather"),
+        ("npx skills add acme/test-login-page --skill weather", "weather"),
+        ("npx skills add acme/test-login-page --skill=weather -g", "weather"),
     ],
 )
 def test_a_named_skill_is_first(engine: Engine, prompt: str, name: str) -> None:
