@@ -4,16 +4,19 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
+from registry.parsing.text_encoding import without_mark
+
 _MAX_DOTS = 100
 _MAX_MESSAGE = 200
 
 
 def load_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return the tables of a document.
+    """Return the tables of a document, which may begin with a byte order mark.
 
     Raises ValueError whose message says what is wrong, and at which line, where it is not UTF-8 or not TOML, and for
     more than 100 dots in a line: tomllib keeps every beginning of a dotted key, the square of its length.
     """
+    data = without_mark(data)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
