@@ -18,7 +18,7 @@ from registry.domain.origins import CommitHash, Origin, RegistryOrigin, Sha256
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.validation import convert
 from registry.errors import RegistryError
-from registry.parsing.toml_text import load_toml
+from registry.parsing.toml_text import MergeConflict, load_toml
 from registry.runtime.atomic_files import only_writer, replace_file
 
 LOCK_FILE = "skills.lock"
@@ -37,6 +37,10 @@ FolderPath = Annotated[
 
 class LockFileError(Exception):
     """The lock cannot be read or written; the message is one line that says why."""
+
+
+class _Conflicted(LockFileError):
+    """The lock has conflicts of a merge."""
 
 
 class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -96,6 +100,9 @@ def read_lock(path: Path) -> list[LockedSkill]:
         raise LockFileError(f"{path.name} cannot be read: {error.strerror}") from None
     try:
         return _parsed(data, path.name)
+    except _Conflicted as error:
+        remedy = f"take one side, as 'git checkout --ours {path.name}' does, and run 'skill-registry install'"
+        raise LockFileError(f"{error}: {remedy}, which adds what else the manifest names") from None
     except LockFileError as error:
         remedy = "correct it, or delete it and run 'skill-registry lock'"
         raise LockFileError(f"{error}: {remedy}") from None
@@ -126,6 +133,8 @@ def _inline(values: dict[str, object]) -> tomlkit.items.InlineTable:
 def _parsed(data: bytes, name: str) -> list[LockedSkill]:
     try:
         lock = convert(load_toml(data), _Lock)
+    except MergeConflict as error:
+        raise _Conflicted(f"{name} {error}") from None
     except ValueError as error:
         raise LockFileError(f"{name} {error}") from None
     except RegistryError as error:

@@ -19,6 +19,7 @@ from support.web_server import WebServer, reply
 from support.zips import plain_zip
 
 MANIFEST, LOCK = "skill-project.toml", "skills.lock"
+MARKERS = ("<<<<<<<", "=======", ">>>>>>>")
 ALLOWED = {"SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": "127.0.0.1"}
 
 
@@ -235,6 +236,31 @@ def test_a_changed_lock_updates_what_is_installed(
         assert other.outcomes() == dict.fromkeys(names, "installed")
         # The lock pins nothing: what the manifest admits is upgraded in the clone too.
         assert other.upgraded() == {"pdf": "updated", "tea": "updated", "csv": "up_to_date", "near": "up_to_date"}
+
+
+def test_conflicts_of_a_merge_are_named_with_the_way_out(
+    project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    repository.commit()
+    repository.git("branch", "theirs")
+    assert project.outcomes(f"{hub.url('skills')}#main:skills/pdf") == {"pdf": "installed"}
+    repository.commit()
+    repository.git("switch", "--quiet", "theirs")
+    shutil.rmtree(repository.folder / "skills")
+    assert project.outcomes(f"{hub.url('skills')}#main:skills/csv") == {"csv": "installed"}
+    repository.commit()
+    merge = ["git", "-c", "user.name=Ada", "-c", "user.email=Ada", "merge", "--quiet", "main"]
+    assert subprocess.run(merge, cwd=project.folder, check=False).returncode == 1
+    project.run("install").complains(2, MANIFEST, "has conflicts of a merge (at line")
+    lines = (project.folder / MANIFEST).read_text().splitlines(keepends=True)
+    (project.folder / MANIFEST).write_text("".join(line for line in lines if line[:7] not in MARKERS))
+    for args in (("install",), ("lock",), ("audit",)):
+        error = project.run(*args).error
+        assert f"{LOCK} has conflicts of a merge (at line 5): take one side, as 'git checkout --ours" in error
+    repository.git("checkout", "--ours", LOCK)
+    project.outcomes()
+    assert sorted(project.locked()) == sorted(project.dependencies()) == ["csv", "pdf"]
+    assert project.run("verify").code == 0
 
 
 @pytest.mark.usefixtures("skills")
