@@ -14,7 +14,7 @@ import tomlkit
 from msgspec import Meta, field
 
 from registry.domain.models import SkillId, Version
-from registry.domain.origins import CommitHash, Origin, RegistryOrigin, Sha256
+from registry.domain.origins import CommitHash, LocalOrigin, Origin, RegistryOrigin, Sha256
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.validation import convert
 from registry.errors import RegistryError
@@ -59,6 +59,11 @@ class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     package: Sha256 | None = None
     log: PinnedProof | None = None
     required_by: list[SkillId] = field(default_factory=list)
+
+    @property
+    def is_handmade(self) -> bool:
+        """Whether the skill was made in the skills directory, so that there is nowhere to install it from."""
+        return self.origin == LocalOrigin(path=self.path) or self.path != self.id
 
     @property
     def logged(self) -> LoggedRelease:

@@ -238,6 +238,85 @@ def test_a_changed_lock_updates_what_is_installed(
         assert other.upgraded() == {"pdf": "updated", "tea": "updated", "csv": "up_to_date", "near": "up_to_date"}
 
 
+def checked_in(repository: Repository) -> None:
+    """Check in the skills of a project too, which its other tests do not do."""
+    (repository.folder / ".gitignore").write_text("/.skill-registry/\n/config/\n")
+    repository.commit()
+
+
+@pytest.mark.usefixtures("skills")
+def test_skills_that_are_checked_in_are_those_of_the_lock_in_a_clone(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        registry.finished(registry.publish(skill_package("tea", "1.0.0")))
+        assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+        assert project.outcomes("acme/tea", "--from", registry.url) == {"tea": "installed"}
+        write_skill(project.folder / "skills", "own", "A skill that nobody has installed.")
+        assert project.run("lock").code == 0
+        checked_in(repository)
+        other = clone(repository, tmp_path / "elsewhere")
+        lock = (other.folder / LOCK).read_bytes()
+        assert set(other.outcomes().values()) == {"already_installed"}
+        assert other.upgraded() == {"own": "immutable", "pdf": "up_to_date", "tea": "up_to_date"}
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.run("lock").code == 0
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.outcomes("acme/tea", "--from", registry.url) == {"tea": "already_installed"}
+
+        skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+        registry.finished(registry.publish(skill_package("tea", "1.1.0")))
+        other = clone(repository, tmp_path / "third")
+        assert other.upgraded() == {"own": "immutable", "pdf": "updated", "tea": "updated"}
+        assert other.run("verify").code == 0
+        assert set(other.locked().values()) == {"1.0.0", "1.1.0"}
+
+
+@pytest.mark.usefixtures("skills")
+def test_a_checked_in_skill_with_local_changes_is_left_alone_in_a_clone(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+    checked_in(repository)
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    other = clone(repository, tmp_path / "elsewhere")
+    file = other.folder / "skills/pdf/SKILL.md"
+    file.write_text(f"{file.read_text()}More.\n")
+    assert "changed locally since the installation: changed SKILL.md" in other.reason()
+    assert other.upgraded() == {"pdf": "immutable"}
+    assert file.read_text().endswith("More.\n")
+    done = other.run("upgrade", "pdf", "--discard")
+    assert done.code == 0, done.out + done.error
+    assert file.read_text() == skill_md("pdf", "1.1.0")
+
+
+@pytest.mark.usefixtures("skills")
+def test_checked_in_skills_that_a_pull_has_updated_are_those_of_the_lock(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+    checked_in(repository)
+    other = clone(repository, tmp_path / "elsewhere")
+    assert other.upgraded() == {"pdf": "up_to_date"}
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    assert project.upgraded() == {"pdf": "updated"}
+    repository.commit()
+    other.pull()
+    assert other.upgraded() == {"pdf": "up_to_date"}
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.2.0")})
+    assert project.upgraded() == {"pdf": "updated"}
+    repository.commit()
+    other.pull()
+    (other.folder / "skills/pdf/notes.md").write_text("kept\n")
+    assert other.upgraded() == {"pdf": "immutable"}
+    (other.folder / "skills/pdf/notes.md").unlink()
+    assert other.run("uninstall", "pdf").code == 0
+    assert (other.locked(), other.dependencies()) == ({}, {})
+    assert other.run("uninstall", "--undo", "pdf").code == 0
+    assert (other.folder / LOCK).read_bytes() == (project.folder / LOCK).read_bytes()
+    assert other.upgraded() == {"pdf": "up_to_date"}
+
+
 def test_conflicts_of_a_merge_are_named_with_the_way_out(
     project: Project, repository: Repository, hub: GitServer, skills: Repository
 ) -> None:
