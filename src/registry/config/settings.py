@@ -290,7 +290,7 @@ def _default_cache(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows write a mark
     except FileNotFoundError:
         if required:
             raise SettingsError(f"configuration file {path} does not exist") from None

@@ -24,6 +24,7 @@ from registry.errors import (
     skill_not_found,
     validation_error,
 )
+from registry.install.adopting import adopt_locked
 from registry.install.dependencies import Companion, DependencyPlanner, InstalledSkill, Plan, missing_dependencies
 from registry.install.locating import Locator, PackageLocation, refusing_unreachable
 from registry.install.order import InstallOrder
@@ -63,6 +64,7 @@ class Installer:
         be read, and for what the policy refuses.
         """
         self._project.check()
+        self.adopt()
         progress("finding")
         located = self._locator.locate(order)
         self._parts.policy.check_origin(located.origin)
@@ -83,6 +85,10 @@ class Installer:
         return msgspec.structs.replace(
             skill, warnings=[*along, *skill.warnings, *lacking, *problems], dependencies_installed=others or UNSET
         )
+
+    def adopt(self) -> None:
+        """Adopt the skills of the lock whose folders are checked in. Raises CONFLICT if the lock is invalid."""
+        adopt_locked(self._parts)
 
     def _prepared(
         self,

@@ -81,6 +81,7 @@ class Upgrader:
         if single and body.skill_id is None:
             raise validation_error(FieldError(single[0], "applies to a single skill only: send skill_id too"))
         self._project.check()
+        self._installer.adopt()
         selected = self._selected(body.skill_id)
         if not body.offline:
             self._refresh_sources(selected)

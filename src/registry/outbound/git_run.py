@@ -37,6 +37,12 @@ _REFUSED_BY_PROXY = re.compile(
     rb"error: (407)\b|CONNECT tunnel failed, response (\d{3})|HTTP code (\d{3}) from proxy after CONNECT"
 )
 _REDIRECTED = re.compile(rb"The requested URL returned error: 30[12378]\b")
+_EXPLAINED = (
+    (b"The requested URL returned error: 403", "its server refuses access (403)"),
+    (b"The requested URL returned error: 429", "its server got too many requests (429): try again later"),
+    (b"info/refs not valid", "its server answers with something else than a repository, such as a web page"),
+)
+"""What git writes, and what it means for a reader who does not know how git speaks HTTP."""
 
 SAFE_CONFIG: Mapping[str, str] = {
     "protocol.allow": "never",
@@ -237,7 +243,10 @@ def _size(folder: Path) -> int:
 
 
 def _reason(errors: bytes, folder: Path) -> str:
-    """Return the most telling line of git's error output, without paths of this machine."""
+    """Return the reason in words, or the most telling line of git's error output, without paths of this machine."""
+    for sign, reason in _EXPLAINED:
+        if sign in errors:
+            return reason
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
     messages = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["git failed"]
     text = messages[0].partition(": ")[2] or messages[0]

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from registry.parsing.json_document import JsonUnreadable, read_json
+
 EVALS_FILE = "evals/evals.json"
 MAX_EVALS_BYTES = 256 << 10
 
@@ -40,8 +42,8 @@ def read_evals(data: bytes) -> Evals:
     if len(data) > MAX_EVALS_BYTES:
         return Evals(problem=f"it is larger than {MAX_EVALS_BYTES:,} bytes")
     try:
-        document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError):
+        document = read_json(data)
+    except JsonUnreadable:
         return Evals(problem="it is not valid JSON")
     entries = document.get("evals") if isinstance(document, dict) else None
     cases = [case for case in entries if _is_case(case)] if isinstance(entries, list) else []

@@ -4,6 +4,8 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
+from registry.parsing.text_encoding import without_mark
+
 _T = TypeVar("_T")
 
 
@@ -16,13 +18,13 @@ def read_json(content: bytes | msgspec.Raw) -> Any: ...
 @overload
 def read_json(content: bytes | msgspec.Raw, kind: type[_T]) -> _T: ...
 def read_json(content: bytes | msgspec.Raw, kind: Any = Any) -> Any:
-    """Return JSON text as a `kind`. Unlike `strict_json`, it ignores unknown fields.
+    """Return JSON text as a `kind`. Unlike `strict_json`, it ignores unknown fields and a byte order mark.
 
     Raises:
         JsonUnreadable: It is not JSON, not UTF-8, nested too deeply, or not of this type.
     """
     try:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(without_mark(content) if isinstance(content, bytes) else content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise JsonUnreadable(str(error)) from None
     except RecursionError:

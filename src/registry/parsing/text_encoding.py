@@ -40,6 +40,11 @@ def decode(data: bytes) -> str:
     return data.decode(encoding, "replace").lstrip(BOM)
 
 
+def without_mark(data: bytes) -> bytes:
+    """Return the bytes of a file in UTF-8 without the byte order mark that editors on Windows put before it."""
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
 def with_line_feeds(text: str) -> str:
     """Return the text with a line feed for each line break: CRLF, CRCRLF (converted twice) and a lone CR."""
     return _LONE_BREAK.sub("\n", text) if "\r" in text else text

@@ -14,11 +14,11 @@ import tomlkit
 from msgspec import Meta, field
 
 from registry.domain.models import SkillId, Version
-from registry.domain.origins import CommitHash, Origin, RegistryOrigin, Sha256
+from registry.domain.origins import CommitHash, LocalOrigin, Origin, RegistryOrigin, Sha256
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.validation import convert
 from registry.errors import RegistryError
-from registry.parsing.toml_text import load_toml
+from registry.parsing.toml_text import MergeConflict, load_toml
 from registry.runtime.atomic_files import only_writer, replace_file
 
 LOCK_FILE = "skills.lock"
@@ -39,6 +39,10 @@ class LockFileError(Exception):
     """The lock cannot be read or written; the message is one line that says why."""
 
 
+class _Conflicted(LockFileError):
+    """The lock has conflicts of a merge."""
+
+
 class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One installed skill: `path` is its folder below the skills directory, `sha256` its `tree_digest`.
 
@@ -55,6 +59,11 @@ class LockedSkill(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
     package: Sha256 | None = None
     log: PinnedProof | None = None
     required_by: list[SkillId] = field(default_factory=list)
+
+    @property
+    def is_handmade(self) -> bool:
+        """Whether the skill was made in the skills directory, so that there is nowhere to install it from."""
+        return self.origin == LocalOrigin(path=self.path) or self.path != self.id
 
     @property
     def logged(self) -> LoggedRelease:
@@ -96,6 +105,9 @@ def read_lock(path: Path) -> list[LockedSkill]:
         raise LockFileError(f"{path.name} cannot be read: {error.strerror}") from None
     try:
         return _parsed(data, path.name)
+    except _Conflicted as error:
+        remedy = f"take one side, as 'git checkout --ours {path.name}' does, and run 'skill-registry install'"
+        raise LockFileError(f"{error}: {remedy}, which adds what else the manifest names") from None
     except LockFileError as error:
         remedy = "correct it, or delete it and run 'skill-registry lock'"
         raise LockFileError(f"{error}: {remedy}") from None
@@ -126,6 +138,8 @@ def _inline(values: dict[str, object]) -> tomlkit.items.InlineTable:
 def _parsed(data: bytes, name: str) -> list[LockedSkill]:
     try:
         lock = convert(load_toml(data), _Lock)
+    except MergeConflict as error:
+        raise _Conflicted(f"{name} {error}") from None
     except ValueError as error:
         raise LockFileError(f"{name} {error}") from None
     except RegistryError as error:

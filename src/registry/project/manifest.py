@@ -26,7 +26,7 @@ from registry.domain.origins import Origin, SourceOrigin
 from registry.domain.validation import find_errors
 from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, validation_error
-from registry.parsing.toml_text import load_toml
+from registry.parsing.toml_text import MergeConflict, load_toml
 
 MAX_BYTES = 256 * 1024
 
@@ -137,6 +137,8 @@ def parse_toml(data: bytes, name: str, parse_float: Callable[[str], Any] = float
         if len(data) > MAX_BYTES:
             raise ValueError(f"is larger than {MAX_BYTES:,} bytes")
         return load_toml(data, parse_float)
+    except MergeConflict as error:
+        raise validation_error(FieldError(name, f"{error}: edit it, so that it names what you want")) from None
     except ValueError as error:
         raise validation_error(FieldError(name, str(error)[-_SHOWN_CHARACTERS:])) from None
 

@@ -16,6 +16,7 @@ from registry.domain.models import Groups, SkillId, SourceName
 from registry.domain.origins import Origin, SourceOrigin, parse_origin
 from registry.domain.version_requirement import VersionRequirement
 from registry.errors import FieldError, RegistryError, conflict, not_found, service_unavailable, validation_error
+from registry.parsing.text_encoding import without_mark
 from registry.project.local_paths import portable
 from registry.project.manifest import MAX_BYTES, Dependency, Manifest, parse_manifest, without_version
 from registry.project.manifest_edit import put_agents, put_dependency, remove_dependency
@@ -169,7 +170,7 @@ class ManifestFile:
             path = Path(os.path.realpath(self.path))
             path.parent.mkdir(parents=True, exist_ok=True)
             with only_writer(path):
-                before = self._bytes() or b""
+                before = without_mark(self._bytes() or b"")
                 manifest = parse_manifest(before, self.path.name)
                 after = edit(before.decode(), manifest).encode()
                 if after != before:

@@ -76,11 +76,16 @@ class ProjectFiles:
         _, dependency = self._dependency(skill_id) if self._is_enabled else (skill_id, None)
         return dependency.version if dependency else None
 
+    def locked_skills(self) -> list[LockedSkill]:
+        """Return the entries of the lock; none if there is no lock. Raises CONFLICT if it is invalid."""
+        return self._read_lock() if self._is_enabled else []
+
     def locked(self, registry: str) -> dict[str, LockedSkill]:
         """Return what the lock has of a registry, by the ids there. Raises CONFLICT if the lock is invalid."""
-        entries = self._read_lock() if self._is_enabled else []
         return {
-            str(getattr(entry.origin, "skill", "")): entry for entry in entries if registry_of(entry.origin) == registry
+            str(getattr(entry.origin, "skill", "")): entry
+            for entry in self.locked_skills()
+            if registry_of(entry.origin) == registry
         }
 
     def required_of(self, registry: str) -> dict[str, str]:

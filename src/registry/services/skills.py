@@ -6,6 +6,7 @@ commit by the database's change hooks, so a change is searchable when these func
 
 import datetime
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -182,6 +183,9 @@ def uninstall_skill(
     `cascade`, the installed skills that need it are removed before it. Return the ids of all that were removed, its own
     last. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, and CONFLICT for a skill that others need.
     """
+    if etags is None:  # it changes tags, and a caller who names them knows the skill as it is
+        with suppress(RegistryError):  # an invalid lock hinders no removal
+            services.installer.adopt()
     if not services.catalog.has(skill_id):
         skill_id = installed_as(services.database, skill_id) or skill_id
     others = installed_dependents(services.database, skill_id)

@@ -10,6 +10,7 @@ import pytest
 from registry.cli.backend import CommandFailed
 from registry.cli.remote.client import ConnectionFailed, RegistryClient
 from support.commands import Done
+from support.nginx import Nginx
 from support.web_server import Answer, Request, WebServer, redirect, reply
 
 OK = reply(b'{"success": true, "data": {"skills": 1}}')
@@ -137,6 +138,17 @@ def test_an_upload_starts_at_the_beginning_of_the_file_each_time(web: WebServer)
         assert client.upload(dict, "/api/v1/publish", package, {"Idempotency-Key": "k"}) == {"skills": 1}
     assert [package.getvalue() in body for _, body in web.posted] == [True, True]
     assert {headers["Idempotency-Key"] for headers, _ in web.posted} == {"k"}
+
+
+def test_a_proxy_that_takes_no_package_of_this_size_is_named_with_the_size(web: WebServer, tmp_path: Path) -> None:
+    package = io.BytesIO(bytes(2_000_000))
+    refused = r"proxy before it, accepts no package of this size \(413\): as it is sent, it has 2,000,\d{3} bytes"
+    with Nginx(tmp_path / "nginx").start(web.url, strips=True) as proxy, RegistryClient(proxy.url) as client:
+        with pytest.raises(CommandFailed, match=refused):
+            client.upload(dict, "/api/v1/publish", package, {"Idempotency-Key": "k"})
+        with pytest.raises(CommandFailed, match=r"accepts no request of this size \(413\): .* 2,000,\d{3} bytes"):
+            client.call(dict, "POST", "/api/v1/skills", {"content": "x" * 2_000_000})
+    assert web.posted == []
 
 
 def test_a_message_of_a_server_cannot_control_the_terminal(web: WebServer, tmp_path: Path) -> None:

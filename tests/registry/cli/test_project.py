@@ -19,6 +19,7 @@ from support.web_server import WebServer, reply
 from support.zips import plain_zip
 
 MANIFEST, LOCK = "skill-project.toml", "skills.lock"
+MARKERS = ("<<<<<<<", "=======", ">>>>>>>")
 ALLOWED = {"SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": "127.0.0.1"}
 
 
@@ -235,6 +236,110 @@ def test_a_changed_lock_updates_what_is_installed(
         assert other.outcomes() == dict.fromkeys(names, "installed")
         # The lock pins nothing: what the manifest admits is upgraded in the clone too.
         assert other.upgraded() == {"pdf": "updated", "tea": "updated", "csv": "up_to_date", "near": "up_to_date"}
+
+
+def checked_in(repository: Repository) -> None:
+    """Check in the skills of a project too, which its other tests do not do."""
+    (repository.folder / ".gitignore").write_text("/.skill-registry/\n/config/\n")
+    repository.commit()
+
+
+@pytest.mark.usefixtures("skills")
+def test_skills_that_are_checked_in_are_those_of_the_lock_in_a_clone(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        registry.finished(registry.publish(skill_package("tea", "1.0.0")))
+        assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+        assert project.outcomes("acme/tea", "--from", registry.url) == {"tea": "installed"}
+        write_skill(project.folder / "skills", "own", "A skill that nobody has installed.")
+        assert project.run("lock").code == 0
+        checked_in(repository)
+        other = clone(repository, tmp_path / "elsewhere")
+        lock = (other.folder / LOCK).read_bytes()
+        assert set(other.outcomes().values()) == {"already_installed"}
+        assert other.upgraded() == {"own": "immutable", "pdf": "up_to_date", "tea": "up_to_date"}
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.run("lock").code == 0
+        assert (other.folder / LOCK).read_bytes() == lock
+        assert other.outcomes("acme/tea", "--from", registry.url) == {"tea": "already_installed"}
+
+        skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+        registry.finished(registry.publish(skill_package("tea", "1.1.0")))
+        other = clone(repository, tmp_path / "third")
+        assert other.upgraded() == {"own": "immutable", "pdf": "updated", "tea": "updated"}
+        assert other.run("verify").code == 0
+        assert set(other.locked().values()) == {"1.0.0", "1.1.0"}
+
+
+@pytest.mark.usefixtures("skills")
+def test_a_checked_in_skill_with_local_changes_is_left_alone_in_a_clone(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+    checked_in(repository)
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    other = clone(repository, tmp_path / "elsewhere")
+    file = other.folder / "skills/pdf/SKILL.md"
+    file.write_text(f"{file.read_text()}More.\n")
+    assert "changed locally since the installation: changed SKILL.md" in other.reason()
+    assert other.upgraded() == {"pdf": "immutable"}
+    assert file.read_text().endswith("More.\n")
+    done = other.run("upgrade", "pdf", "--discard")
+    assert done.code == 0, done.out + done.error
+    assert file.read_text() == skill_md("pdf", "1.1.0")
+
+
+@pytest.mark.usefixtures("skills")
+def test_checked_in_skills_that_a_pull_has_updated_are_those_of_the_lock(
+    tmp_path: Path, project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    assert project.outcomes(f"{hub.url('skills')}/tree/main/skills/pdf") == {"pdf": "installed"}
+    checked_in(repository)
+    other = clone(repository, tmp_path / "elsewhere")
+    assert other.upgraded() == {"pdf": "up_to_date"}
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.1.0")})
+    assert project.upgraded() == {"pdf": "updated"}
+    repository.commit()
+    other.pull()
+    assert other.upgraded() == {"pdf": "up_to_date"}
+    skills.commit({"skills/pdf/SKILL.md": skill_md("pdf", "1.2.0")})
+    assert project.upgraded() == {"pdf": "updated"}
+    repository.commit()
+    other.pull()
+    (other.folder / "skills/pdf/notes.md").write_text("kept\n")
+    assert other.upgraded() == {"pdf": "immutable"}
+    (other.folder / "skills/pdf/notes.md").unlink()
+    assert other.run("uninstall", "pdf").code == 0
+    assert (other.locked(), other.dependencies()) == ({}, {})
+    assert other.run("uninstall", "--undo", "pdf").code == 0
+    assert (other.folder / LOCK).read_bytes() == (project.folder / LOCK).read_bytes()
+    assert other.upgraded() == {"pdf": "up_to_date"}
+
+
+def test_conflicts_of_a_merge_are_named_with_the_way_out(
+    project: Project, repository: Repository, hub: GitServer, skills: Repository
+) -> None:
+    repository.commit()
+    repository.git("branch", "theirs")
+    assert project.outcomes(f"{hub.url('skills')}#main:skills/pdf") == {"pdf": "installed"}
+    repository.commit()
+    repository.git("switch", "--quiet", "theirs")
+    shutil.rmtree(repository.folder / "skills")
+    assert project.outcomes(f"{hub.url('skills')}#main:skills/csv") == {"csv": "installed"}
+    repository.commit()
+    merge = ["git", "-c", "user.name=Ada", "-c", "user.email=Ada", "merge", "--quiet", "main"]
+    assert subprocess.run(merge, cwd=project.folder, check=False).returncode == 1
+    project.run("install").complains(2, MANIFEST, "has conflicts of a merge (at line")
+    lines = (project.folder / MANIFEST).read_text().splitlines(keepends=True)
+    (project.folder / MANIFEST).write_text("".join(line for line in lines if line[:7] not in MARKERS))
+    for args in (("install",), ("lock",), ("audit",)):
+        error = project.run(*args).error
+        assert f"{LOCK} has conflicts of a merge (at line 5): take one side, as 'git checkout --ours" in error
+    repository.git("checkout", "--ours", LOCK)
+    project.outcomes()
+    assert sorted(project.locked()) == sorted(project.dependencies()) == ["csv", "pdf"]
+    assert project.run("verify").code == 0
 
 
 @pytest.mark.usefixtures("skills")

@@ -1,3 +1,4 @@
+import codecs
 import json
 from pathlib import Path
 
@@ -174,6 +175,11 @@ def test_a_bad_file_is_refused(folder: Path, text: str, message: str) -> None:
     path = folder / "other.toml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     assert message.format(path=path) in refusal({}, {}, path)
+
+
+def test_a_file_that_an_editor_on_windows_has_marked_is_read(folder: Path) -> None:
+    (folder / "registry.toml").write_bytes(codecs.BOM_UTF8 + b"[server]\r\nport = 9\r\n")
+    assert load_settings({}, {}).server.port == 9
 
 
 def test_a_file_asked_for_must_exist_and_the_flag_wins_over_the_variable(folder: Path) -> None:

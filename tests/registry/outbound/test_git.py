@@ -188,6 +188,33 @@ def test_a_static_server_cannot_redirect_git(skills: Repository, tmp_path: Path)
         assert inner.connections == 0
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (403, b"", r"its server refuses access \(403\)"),
+        (429, b"", r"its server got too many requests \(429\): try again later"),
+        (200, b"<html>\nPlease sign in\n</html>\n", "something else than a repository, such as a web page"),
+    ],
+)
+def test_an_answer_that_is_no_repository_is_explained(
+    hub: GitServer, tmp_path: Path, status: int, body: bytes, reason: str
+) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> bool:
+        request.send_response(status)
+        request.send_header("Content-Type", "text/html")
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+        return True
+
+    hub.before = answer
+    origin = GitOrigin(url=hub.url("skills"))
+    with pytest.raises(GitError, match=f"skills/.git cannot be read: .*{reason}$"):
+        git(hub).latest(origin)
+    with pytest.raises(GitError, match=f"skills/.git cannot be read: .*{reason}$"):
+        git(hub).fetch(origin, tmp_path / "out")
+
+
 def test_a_server_that_does_not_answer_times_out(hub: GitServer, tmp_path: Path) -> None:
     hub.before = lambda request: hub.stopping.wait()
     with pytest.raises(GitError, match="did not answer in time"):

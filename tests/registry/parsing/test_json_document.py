@@ -1,3 +1,5 @@
+import codecs
+
 import msgspec
 import pytest
 
@@ -23,6 +25,11 @@ class Named(msgspec.Struct):
 def test_what_cannot_be_read_is_one_error_that_says_why(content: bytes, message: str) -> None:
     with pytest.raises(JsonUnreadable, match=message):
         read_json(content, Named)
+
+
+def test_the_mark_of_an_editor_on_windows_is_skipped() -> None:
+    assert read_json(codecs.BOM_UTF8 + b'{"name": "x"}', Named) == Named("x")
+    assert read_json(msgspec.Raw(b'{"name": "x"}'), Named) == Named("x")
 
 
 def test_unknown_fields_are_ignored_and_a_type_is_optional() -> None:

@@ -1,5 +1,6 @@
 """skills.lock: written from the installed skills, and used to verify them."""
 
+import codecs
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -122,6 +123,13 @@ def test_a_missing_or_invalid_lock_is_reported_in_one_line(project: Project, tex
     code, printed = project.run("verify")
     assert (code, printed.count("\n")) == (2, 1)
     assert "skills.lock" in printed
+
+
+def test_a_lock_that_an_editor_on_windows_has_marked_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "skills.lock"
+    write_lock(path, [locked("pdf-forms")])
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_lock(path) == [locked("pdf-forms")]
 
 
 @pytest.mark.parametrize("path", ["../skills", "/etc", "a/../../b", "a//b", "", ".", "a/..", "a\0"])

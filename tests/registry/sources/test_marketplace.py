@@ -1,5 +1,6 @@
 """Marketplace documents in both forms are read and written."""
 
+import codecs
 import json
 from typing import Any
 from urllib.parse import urljoin
@@ -119,6 +120,10 @@ def test_the_first_entry_of_an_id_counts() -> None:
 def test_an_invalid_document_is_an_error(data: bytes) -> None:
     with pytest.raises(UnreadableDocument):
         parse_document(data)
+
+
+def test_a_document_that_an_editor_on_windows_has_marked_is_read() -> None:
+    assert [skill.id for skill in listing(codecs.BOM_UTF8 + b'{"skills": [{"id": "a"}]}').skills] == ["a"]
 
 
 @pytest.mark.parametrize("depth", [100, 50_000])

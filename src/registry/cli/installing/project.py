@@ -129,18 +129,13 @@ def _agrees(skill_id: str, dependency: Dependency, entry: LockedSkill, project: 
     if is_another or not admits(dependency.version, entry.version):
         return False
     if dependency.origin is None or isinstance(dependency.origin, SourceOrigin):
-        return project.has(entry) or not _is_handmade(entry)
+        return project.has(entry) or not entry.is_handmade
     is_editable = getattr(entry.origin, "editable", False)
     return dependency.editable == is_editable and _place(dependency.origin, project) == _place(entry.origin, project)
 
 
 def _place(origin: Origin, project: Project) -> Origin | None:
     return without_version(located(origin, project.folder))
-
-
-def _is_handmade(entry: LockedSkill) -> bool:
-    """Return whether a skill was made in the skills directory, so that there is nowhere to install it from."""
-    return entry.origin == LocalOrigin(path=entry.path) or entry.path != entry.id
 
 
 def _resolving(skill_id: str, dependency: Dependency, project: Project, default: str | None) -> Act:
@@ -164,7 +159,7 @@ def _locked_step(entry: LockedSkill, project: Project) -> Step:
         if project.skills_dir is not None and project.has(entry):
             matches = _matches(entry, project.skills_dir / entry.path)
             return present(entry) if matches else updating(entry, offline=project.offline)(backend)
-        if _is_handmade(entry):
+        if entry.is_handmade:
             raise CommandFailed(f"the lock names no origin for it: copy its folder {entry.path} by hand")
         return installing(_locked_request(entry, project))(backend)
 

@@ -326,7 +326,19 @@ def _failure(response: httpx.Response) -> CommandFailed:
         answer = read_answer(response.content)
         return failure_of(answer["error"], response.headers.get("Location"))
     except (WrongShape, KeyError, TypeError):
+        if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return CommandFailed(_too_large(response.request))
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase[:_MAX_REASON]}")
+
+
+def _too_large(request: httpx.Request) -> str:
+    """Return what to say of a request that is too large. A registry names its limit, a proxy before it does not."""
+    what = "package" if request.headers.get("Content-Type", "").startswith("multipart/") else "request"
+    size = int(request.headers.get("Content-Length", 0))
+    return (
+        f"the server, or a proxy before it, accepts no {what} of this size (413): as it is sent, it has {size:,} "
+        "bytes. Send less, or have the limit raised there"
+    )
 
 
 def failure_of(error: object, location: str | None = None) -> CommandFailed:
