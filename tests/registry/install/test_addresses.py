@@ -43,6 +43,19 @@ def test_a_repository_with_several_skills_has_an_address_for_each(world: World) 
     assert one["id"] == "one"
 
 
+def test_pages_that_are_not_below_their_repository_are_installed_from_it(world: World) -> None:
+    for name in ("scm/KEY/r.git", "project/_git/r"):
+        repository = world.hub.repository(name)
+        skill = f"of-{name.partition('/')[0]}"
+        repository.commit({f"skills/{skill}/SKILL.md": skill_md(skill), "skills/b/SKILL.md": skill_md(f"b-{skill}")})
+    base = f"http://{world.hub.host}"
+    assert world.installed(origin=f"{base}/projects/KEY/repos/r/browse/skills/of-scm?at=refs%2Fheads%2Fmain")
+    azure = f"{base}/project/_git/r?path=/skills/of-project&version=GBmain"
+    assert world.installed(origin=azure)["source_url"] == f"{base}/project/_git/r"
+    added = world.server.api("POST", "/registry/sources", json={"name": "azure", "url": azure})
+    assert (added.status_code, added.json()["data"]["type"]) == (201, "git"), added.text
+
+
 def test_no_other_ref_is_installed(world: World) -> None:
     for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
         refused = world.install(origin=world.hub.url("mono") + tail)
