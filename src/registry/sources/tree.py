@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
@@ -86,9 +87,20 @@ def read_plugin(root: Path, plugin: Plugin, origin_of: OriginOf) -> list[Listed]
     return _Reading(folders, origin_of, Listing()).of(offered).skills
 
 
-def offered_in(root: Path) -> list[Offered]:
-    """Return the folders of a tree that it offers as skills."""
-    return _offered(OfferedFolders(Path(os.path.realpath(root))), Listing(), [])
+class OfferedPlaces(NamedTuple):
+    """The paths of the folders that a tree offers, and whether its document names no plugins in other places."""
+
+    paths: list[str]
+    is_complete: bool
+
+
+def offered_places(root: Path) -> OfferedPlaces:
+    """Return where the skills of a tree are, without those in folders for agents that are there by the same name."""
+    folders, remotes = OfferedFolders(Path(os.path.realpath(root))), list[RemotePlugin]()
+    places = {PurePosixPath(offer.folder.relative_to(folders.root)) for offer in _offered(folders, Listing(), remotes)}
+    names = {place.name for place in places if not _is_below_dot_folder(place)}
+    shown = [str(place) for place in places if not _is_below_dot_folder(place) or place.name not in names]
+    return OfferedPlaces(sorted(shown), not remotes)
 
 
 def skill_in(root: Path, name: str) -> str:

@@ -56,6 +56,36 @@ def test_pages_that_are_not_below_their_repository_are_installed_from_it(world: 
     assert (added.status_code, added.json()["data"]["type"]) == (201, "git"), added.text
 
 
+def test_the_only_skill_of_a_repository_is_installed_from_its_folder(world: World) -> None:
+    repository = world.hub.repository("single")
+    repository.commit(
+        {"tools/skills/sole/SKILL.md": skill_md("sole"), ".claude/skills/sole/SKILL.md": skill_md("sole")}
+    )
+    sole = world.installed(origin=world.hub.url("single"))
+    assert (sole["id"], sole["warnings"]) == ("sole", ["the skill is in tools/skills/sole, the only one there"])
+    again = world.install(origin=world.hub.url("single"))
+    assert (again.status_code, again.headers["Location"]) == (409, "/api/v1/skills/sole"), again.text
+    repository.commit({"skills/second/SKILL.md": skill_md("second"), "tools/skills/sole/more.md": "More."})
+    assert world.upgraded("sole")["outcome"] == "updated"
+    several = world.install(origin=world.hub.url("single"))
+    assert "must name one of the skills: skills/second, tools/skills/sole" in several.text
+
+
+def test_a_zip_with_several_skills_has_an_address_for_each(world: World) -> None:
+    files = {f"pack-1/skills/{name}/SKILL.md": skill_md(name).encode() for name in ("eight", "nine")}
+    url = f"{world.web.url}/pack.zip"
+    world.web.answers["/pack.zip"] = reply(plain_zip(files))
+    refused = world.install(origin=url)
+    messages = [fault["message"] for fault in refused.json()["error"]["details"]]
+    assert messages[-2:] == [f"skill-registry install {url}#pack-1/skills/{name}" for name in ("eight", "nine")]
+    assert world.installed(origin=f"{url}#pack-1/skills/nine")["id"] == "nine"
+    world.web.answers["/pack.zip"] = reply(plain_zip({"pack-1/skills/ten/SKILL.md": skill_md("ten").encode()}))
+    assert world.installed(origin=url)["warnings"] == ["the skill is in pack-1/skills/ten, the only one there"]
+    (world.folder / "pack.zip").write_bytes(plain_zip(files))
+    local = world.install(origin={"type": "local", "path": str(world.folder / "pack.zip")})
+    assert "has the skills pack-1/skills/eight, pack-1/skills/nine: unpack it" in local.text
+
+
 def test_no_other_ref_is_installed(world: World) -> None:
     for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
         refused = world.install(origin=world.hub.url("mono") + tail)
