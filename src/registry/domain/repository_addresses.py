@@ -145,13 +145,19 @@ def as_url(text: str) -> str:
 
 def refuse_other_schemes(text: str) -> None:
     """Raise ValueError for an address that is neither http nor https, with what to write instead."""
-    if match := _SSH.fullmatch(text) or _SCP.fullmatch(text):
-        raise ValueError(f"ssh is not supported: write {https_form(match[1], match[2].lstrip('/'))}")
+    if (url := of_ssh(text)) is not None:
+        raise ValueError(f"ssh is not supported: write {url}")
     if match := _OTHER_SCHEME.fullmatch(text):
         scheme, host, path = match.groups()
         if scheme.lower() == "file":
             raise ValueError(f"file URLs are not supported: write the path of the folder, {path or '/'}")
         raise ValueError(f"{scheme} is not supported: write an http:// or https:// URL, such as https://{host}{path}")
+
+
+def of_ssh(text: str) -> str | None:
+    """Return the https address of a repository with an address for ssh, None for another text."""
+    match = _SSH.fullmatch(text) or _SCP.fullmatch(text)
+    return https_form(match[1], match[2].lstrip("/")) if match else None
 
 
 def parse_address(text: str) -> RepositoryAddress | ArchiveAddress:

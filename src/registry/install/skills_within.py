@@ -47,10 +47,13 @@ def skills_within(tree: Path, *, is_archive: bool) -> SkillsWithin:
     return SkillsWithin(*offered_places(tree), is_archive=is_archive)
 
 
-def refusal_error(refusal: PackageRefused, within: SkillsWithin, wanted: object = None) -> RegistryError:
+def refusal_error(
+    refusal: PackageRefused, within: SkillsWithin, wanted: object = None, lacking: Sequence[str] = ()
+) -> RegistryError:
     """Return the error for a refused package: a field error for each finding, with its file, kind and rule.
 
-    If skills are in its folders, it names them, and the command for each in the origin `wanted`.
+    If skills are in its folders, it names them, and the command for each in the origin `wanted`. `lacking` says what
+    the checkout of a repository lacks.
     """
     faults = [
         FieldError(
@@ -59,6 +62,7 @@ def refusal_error(refusal: PackageRefused, within: SkillsWithin, wanted: object 
         )
         for finding in refusal.findings
     ]
+    faults += [FieldError("package", text) for text in lacking]
     return validation_error(*faults, *_hints(within, wanted))
 
 

@@ -141,7 +141,8 @@ class StagedPackages:
         except PackageRefused as refusal:
             if on_refused is not None:
                 on_refused(refusal)
-            raise refusal_error(refusal, within, wanted) from None
+            lacking = [f"{printable_name(note.path)} {note.message}" for note in fetched.notes if is_misplaced(refusal)]
+            raise refusal_error(refusal, within, wanted, lacking[:_SHOWN_NOTES]) from None
         return Staged(package, fetched.commit, fetched.notes, place)
 
     def _within(self, fetched: Path, unpacked: Path) -> tuple[Path, SkillsWithin]:

@@ -86,6 +86,27 @@ def test_a_zip_with_several_skills_has_an_address_for_each(world: World) -> None
     assert "has the skills pack-1/skills/eight, pack-1/skills/nine: unpack it" in local.text
 
 
+def test_a_repository_of_submodules_names_their_repositories(world: World) -> None:
+    repository = world.hub.repository("modules")
+    modules = '[submodule "pdf"]\n\tpath = skills/pdf\n\turl = https://git.example/ada/pdf.git\n'
+    head = repository.commit({".gitmodules": modules})
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{head},skills/pdf")
+    repository.git("commit", "--quiet", "--message=submodule")
+    for tail in ("", "/tree/main/skills", "/tree/main/skills/pdf", "/tree/main/skills/pdf/deep"):
+        refused = world.install(origin=world.hub.url("modules") + tail)
+        assert (refused.status_code, "use its own repository, https://git.example/ada/pdf.git" in refused.text) == (
+            400,
+            True,
+        ), refused.text
+
+
+def test_an_installed_pointer_of_git_lfs_is_told_of(world: World) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+    world.hub.repository("lfs").commit({"deck/SKILL.md": skill_md("deck"), "deck/assets/base.pptx": pointer})
+    (told,) = world.installed(origin=f"{world.hub.url('lfs')}/tree/main/deck")["warnings"]
+    assert told.startswith("assets/base.pptx is a pointer of git LFS, not the file")
+
+
 def test_no_other_ref_is_installed(world: World) -> None:
     for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
         refused = world.install(origin=world.hub.url("mono") + tail)
