@@ -212,7 +212,7 @@ def _source_of(plugin: Plugin) -> Mapping[str, Any]:
         return plugin.source
     if is_url(plugin.source):
         return {"source": "url", "url": plugin.source}
-    raise ValueError("its source is a path, which is valid only within a repository")
+    raise ValueError("its source is a path in the repository of the document: add that repository instead")
 
 
 def add_or_warn(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:

@@ -45,7 +45,7 @@ from registry.sources.marketplace import (
 )
 from registry.sources.offered import Offered, OfferedFolders
 
-RECIPE = f"4.{READER}:"
+RECIPE = f"5.{READER}:"
 """The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
 
 With others, a source is read again although it is unchanged.
@@ -154,14 +154,23 @@ def _of_document(
         if not isinstance(plugin.source, str) or is_url(plugin.source):
             add_or_warn(listing, plugin.name, partial(skills_elsewhere, plugin, remotes))
             continue
-        path = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
-        home = folders.below(folders.root, path)
+        home = _home_of(folders, document, plugin.source)
         if home is None:
             warn_skipped(listing, plugin.name, "its path is not a folder of this source")
         else:
             yield from folders.of_plugin(home, plugin)
     if ids := {skill.id for skill in document.skills if not skill.download_url}:
         yield from folders.of_ids(ids)
+
+
+def _home_of(folders: OfferedFolders, document: MarketplaceDocument, path: str) -> Path | None:
+    """Return the folder of a plugin in the tree, None if there is none.
+
+    Its path begins at the root of the tree, below the document's folder for plugins. Authors who name that folder often
+    write it before each path all the same.
+    """
+    within = folders.below(folders.root, posixpath.join(document.plugin_root, path)[: MAX_PATH + 1])
+    return within or folders.below(folders.root, path[: MAX_PATH + 1])
 
 
 class _Reading:

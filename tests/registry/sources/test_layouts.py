@@ -231,6 +231,26 @@ def test_entry_and_manifest_name_skills_together(
     assert set(by_id(found)) == names
 
 
+@pytest.mark.parametrize(
+    ("root", "source"),
+    [("./plugins", "office"), ("./plugins", "./office"), ("./plugins", "./plugins/office"), ("", "./plugins/office")],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_paths_of_plugins_begin_at_the_root_of_the_repository(
+    tmp_path: Path, root: str, source: str, strict: bool
+) -> None:
+    entry = {"name": "office", "source": source, "strict": strict, "skills": ["./skills/pdf", "extra/csv"]}
+    places = ("plugins/office/skills/pdf", "plugins/office/extra/csv", "plugins/office/skills/other", "skills/pdf")
+    files = {f"{place}/SKILL.md": skill(place.rpartition("/")[2], place) for place in places}
+    decoys = {f".claude-plugin/{place}/SKILL.md": skill("decoy") for place in places}
+    document = market(entry, metadata={"pluginRoot": root} if root else {})
+    found = listed(tmp_path, files | decoys | {MARKET: document})
+    assert {name: one.origin for name, one in by_id(found).items()} == {
+        "pdf": LocalOrigin(path="plugins/office/skills/pdf"),
+        "csv": LocalOrigin(path="plugins/office/extra/csv"),
+    }
+
+
 def test_a_manifest_that_leads_above_its_folder_ends(tmp_path: Path) -> None:
     files = {f"{owner}/{MANIFEST}": {"name": owner, "skills": ["../"]} for owner in ("a", "b")}
     skills = {f"{owner}/skills/{owner}-one/SKILL.md": skill(f"{owner}-one") for owner in ("a", "b")}
