@@ -1,4 +1,4 @@
-"""Reads marketplace documents, in the plugin form of Claude Code and in our flat form.
+"""Reads marketplace documents, in the plugin form of Claude Code, Codex, Copilot and Cursor, and in our flat form.
 
 Documents are untrusted. Each entry is read separately; an invalid one is skipped with a warning.
 """
@@ -20,8 +20,15 @@ from registry.domain.version_text import DEFAULT_VERSION, version_number
 from registry.errors import RegistryError
 from registry.parsing.json_document import JsonUnreadable, read_json
 
-DEFAULT_PATHS = (".claude-plugin/marketplace.json", "marketplace.json")
-"""The paths at which a document is searched, in this order."""
+DEFAULT_PATHS = (
+    ".claude-plugin/marketplace.json",
+    "marketplace.json",
+    ".plugin/marketplace.json",  # Copilot, as the next
+    ".github/plugin/marketplace.json",
+    ".agents/plugins/marketplace.json",  # Codex
+    ".cursor-plugin/marketplace.json",
+)
+"""The paths at which documents are searched, in this order. The first that names a plugin describes it."""
 
 MAX_DOCUMENT_BYTES = 10 << 20
 MAX_ENTRIES = 10_000
@@ -65,6 +72,14 @@ class Plugin(msgspec.Struct, kw_only=True):
         author = self.author.get("name", "") if isinstance(self.author, dict) else self.author
         texts = {"version": self.version, "author": author, "license": self.license, "description": self.description}
         return {name: text for name, text in texts.items() if isinstance(text, str) and text.strip()}
+
+    @property
+    def path(self) -> str | None:
+        """The path of its folder in the tree of the document, None for a plugin in another place."""
+        if isinstance(self.source, str):
+            return None if is_url(self.source) else self.source
+        path = self.source.get("path")
+        return path if self.source.get("source") == "local" and isinstance(path, str) else None
 
     def labels(self) -> list[str]:
         """Return the words that describe the plugin."""
@@ -208,11 +223,9 @@ def _address_of(origin: Origin) -> RepositoryAddress:
 
 
 def _source_of(plugin: Plugin) -> Mapping[str, Any]:
-    if isinstance(plugin.source, dict):
-        return plugin.source
-    if is_url(plugin.source):
-        return {"source": "url", "url": plugin.source}
-    raise ValueError("its source is a path in the repository of the document: add that repository instead")
+    if plugin.path is not None:
+        raise ValueError("its source is a path in the repository of the document: add that repository instead")
+    return plugin.source if isinstance(plugin.source, dict) else {"source": "url", "url": plugin.source}
 
 
 def add_or_warn(listing: Listing, name: str, read: Callable[[], list[Listed]]) -> None:
