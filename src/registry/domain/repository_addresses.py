@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from registry.domain.page_addresses import https_form, repository_form
+
 RefKind = Literal["branch", "tag", "commit"]
 
 FORMS = (
@@ -19,6 +21,9 @@ FORMS = (
 
 HOSTS = {"github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org", "codeberg": "codeberg.org"}
 """The hosts that have a short form, `github:owner/repo`."""
+
+_WITHOUT_SCHEME = frozenset({*HOSTS.values(), "dev.azure.com", "skills.sh"})
+"""The hosts whose addresses are understood without a scheme."""
 
 _OWNER_AND_NAME = frozenset({"github.com", "bitbucket.org", "codeberg.org", "gitea.com"})
 """Hosts whose repositories have a path of two parts."""
@@ -109,7 +114,7 @@ def expanded_short_form(text: str) -> str | None:
     if match := _OWNED_SKILL.fullmatch(text):
         return None if match[2] == "latest" else _of_host(HOSTS["github"], text)
     host = text.partition("/")[0].lower().removeprefix("www.")
-    return f"https://{text}" if "/" in text and host in HOSTS.values() else None
+    return f"https://{text}" if "/" in text and host in _WITHOUT_SCHEME else None
 
 
 def of_owner(text: str) -> str | None:
@@ -140,8 +145,8 @@ def as_url(text: str) -> str:
 
 def refuse_other_schemes(text: str) -> None:
     """Raise ValueError for an address that is neither http nor https, with what to write instead."""
-    if match := _SSH.fullmatch(text) or _SCP.fullmatch(text):
-        raise ValueError(f"ssh is not supported: write https://{match[1]}/{match[2].lstrip('/')}")
+    if (url := of_ssh(text)) is not None:
+        raise ValueError(f"ssh is not supported: write {url}")
     if match := _OTHER_SCHEME.fullmatch(text):
         scheme, host, path = match.groups()
         if scheme.lower() == "file":
@@ -149,9 +154,15 @@ def refuse_other_schemes(text: str) -> None:
         raise ValueError(f"{scheme} is not supported: write an http:// or https:// URL, such as https://{host}{path}")
 
 
+def of_ssh(text: str) -> str | None:
+    """Return the https address of a repository with an address for ssh, None for another text."""
+    match = _SSH.fullmatch(text) or _SCP.fullmatch(text)
+    return https_form(match[1], match[2].lstrip("/")) if match else None
+
+
 def parse_address(text: str) -> RepositoryAddress | ArchiveAddress:
     """Return what an http or https URL addresses. Raises ValueError for one that is not understood, with the forms."""
-    text, skill = _without_skill(re.sub(r"^git\+", "", text, flags=re.IGNORECASE))
+    text, skill = _without_skill(repository_form(re.sub(r"^git\+", "", text, flags=re.IGNORECASE)))
     parts = urlsplit(text)
     if _OTHER_ARCHIVE.search(parts.path):
         raise ValueError("of archives only .zip and .skill are read")

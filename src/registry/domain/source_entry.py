@@ -174,7 +174,9 @@ def _check_repository(url: str, branch: str | None) -> None:
     if branch is not None and address.path:
         raise ValueError("the url and the branch name two refs: leave one of them out")
     if address.skill is not None:
-        raise ValueError("a source is a repository or a folder in it, not a skill: leave out the name after '@'")
+        raise ValueError(
+            "a source is a repository or a folder in it, not a skill: write the address of the repository alone"
+        )
 
 
 def _check_registry_url(url: str) -> None:

@@ -36,6 +36,7 @@ from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.package import Package
 from registry.skill_folder import read_skill_folder, tree_digest
 from registry.skill_folder.tree import find_skill_file
+from registry.sources.plugin_reader import below
 
 Step = Literal["finding", "fetching", "checking", "placing"]
 
@@ -79,7 +80,9 @@ class Installer:
                 *others, skill_id = self._placer.place([*companions, root])
             except ChangedMeanwhile:
                 raise conflict("A skill that it needs was changed meanwhile: try again") from None
-        problems = self._project.record_install(skill_id, _saved(order, located), others)
+        problems = self._project.record_install(
+            skill_id, _saved(order, located._replace(origin=root.install.origin)), others
+        )
         skill = self._catalog.get(skill_id)
         along = notes_along(companions)
         return msgspec.structs.replace(
@@ -104,9 +107,15 @@ class Installer:
         checking = partial(progress, "checking")
         known = Known(order.sha256, offline=order.offline)
         staged = stack.enter_context(
-            self._packages.staged(wanted, on_refused=on_refused, on_fetched=checking, known=known)
+            self._packages.staged(
+                wanted, on_refused=on_refused, on_fetched=checking, known=known, takes_only=not order.is_locked
+            )
         )
         package = staged.package
+        if staged.within is not None:
+            located = located._replace(origin=below(msgspec.to_builtins(located.origin))(staged.within))
+            self._locator.refuse_installed(order, located.origin)
+            self._parts.policy.check_origin(located.origin)
         inherited = inherited_by(package, located.listing)
         _check_package(package, located, order, inherited)
         order.check_names((package.name, package.title), located.listed)

@@ -67,7 +67,7 @@ class Locator:
             case RepositoryAddress():
                 with refusing_unreachable():
                     named = self._packages.resolved(origin, self._offers.with_credentials)
-                self._refuse_installed(order, named)
+                self.refuse_installed(order, named)
                 return PackageLocation(named, requirement=order.version)
             case LocalOrigin():
                 return self._folder(order, origin)
@@ -76,7 +76,7 @@ class Locator:
             case RegistryOrigin():
                 return self._release(order, origin, self._offers.of_registry(origin.url, origin.skill))
             case _:
-                self._refuse_installed(order, origin)
+                self.refuse_installed(order, origin)
                 return PackageLocation(origin, requirement=order.version)
 
     def _folder(self, order: InstallOrder, origin: LocalOrigin) -> PackageLocation:
@@ -84,7 +84,7 @@ class Locator:
             raise forbidden("A folder can be used in place only if the local profile listens on loopback")
         self._refuse_own_folder(self._packages.local_path(origin))
         named = located(origin, self._project)
-        self._refuse_installed(order, named)
+        self.refuse_installed(order, named)
         return PackageLocation(named, requirement=order.version)
 
     def _listed(self, order: InstallOrder, origin: SourceOrigin) -> PackageLocation:
@@ -110,7 +110,7 @@ class Locator:
             raise conflict(f"'{origin.skill}' is ambiguous: name a source, '{REGISTRY}' for what is published here")
         bare = SourceOrigin(source=REGISTRY, skill=origin.skill)
         self._policy.check_origin(bare)
-        self._refuse_installed(order, bare, origin.skill)
+        self.refuse_installed(order, bare, origin.skill)
         chosen = self._registries.choose(own, origin.skill, order.requirement)
         return PackageLocation(bare, REGISTRY, origin.skill, order.requirement, chosen)
 
@@ -118,7 +118,7 @@ class Locator:
         """Find a release of the registry at a URL. `offer`: the skill in the source with this URL."""
         bare = msgspec.structs.replace(origin, version=None)
         if offer is None:
-            self._refuse_installed(order, bare, origin.skill)
+            self.refuse_installed(order, bare, origin.skill)
         else:
             self._refuse_listed(order, offer)
         with refusing_unreachable():
@@ -130,7 +130,8 @@ class Locator:
         if installed is not None:
             raise order.refusal(installed, offer.skill_id)
 
-    def _refuse_installed(self, order: InstallOrder, origin: Origin, listed: str | None = None) -> None:
+    def refuse_installed(self, order: InstallOrder, origin: Origin, listed: str | None = None) -> None:
+        """Raise CONFLICT if the skill of an origin is installed."""
         installed = installed_from(self._catalog.database, origin)
         if installed is not None:
             raise order.refusal(installed, listed or installed.skill_id)

@@ -1,6 +1,7 @@
 """Fetches packages from their origins, validates them, and stages them beside the installed skills."""
 
 import os
+import posixpath
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,47 +9,46 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from registry.config.settings import Settings
 from registry.domain.file_names import printable_name
 from registry.domain.hosts import is_loopback_host
-from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, address_within
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin
 from registry.domain.repository_addresses import RepositoryAddress
-from registry.errors import FieldError, RegistryError, forbidden, validation_error
+from registry.errors import FieldError, forbidden, validation_error
 from registry.inspection.inspector import Inspector
 from registry.install.package_cache import PackageCache
 from registry.install.registries import ChosenRelease, check_package, not_in_cache
+from registry.install.skills_within import SkillsWithin, is_misplaced, refusal_error, skills_within
 from registry.outbound import OutboundError, redact_url
 from registry.outbound.git_links import CheckoutNote
 from registry.packages.package import Package
 from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import sync_tree, temporary_path
 from registry.sources.fetching import Fetched, Fetcher
-from registry.sources.tree import offered_in
-from registry.sources.urls import WithCredentials, without_credentials
+from registry.sources.urls import WithCredentials
 
 _CACHED = "cached.zip"
 
-_SHOWN_FOLDERS = 5
-_SHOWN_LINES = 50
 _SHOWN_NOTES = 20
 
 
 class Staged(NamedTuple):
     """A package on disk, in the file system of the skills directory, and its commit.
 
-    `notes` say what a checkout lacks, with paths from the root of the repository.
+    `notes` say what a checkout lacks, with paths from the root of the repository. `within` is the path of the folder of
+    its origin that it was taken from, if it is not the origin itself.
     """
 
     package: Package
     commit: str | None
     notes: tuple[CheckoutNote, ...] = ()
+    within: str | None = None
 
     @property
     def warnings(self) -> list[str]:
         """What an installation of the package should tell: what the checkout lacks."""
-        return [f"{printable_name(note.path)} {note.message}" for note in self.notes[:_SHOWN_NOTES]]
+        chosen = [] if self.within is None else [f"the skill is in {printable_name(self.within)}, the only one there"]
+        return [*chosen, *(f"{printable_name(note.path)} {note.message}" for note in self.notes[:_SHOWN_NOTES])]
 
 
 class Known(NamedTuple):
@@ -87,6 +87,7 @@ class StagedPackages:
         on_fetched: Callable[[], None] = lambda: None,
         named: str | None = None,
         known: Known = Known(),  # noqa: B008 - immutable
+        takes_only: bool = False,
     ) -> Iterator[Staged]:
         """Yield the staged package of an origin, a release or an uploaded zip.
 
@@ -94,7 +95,8 @@ class StagedPackages:
         source, by default that of its folder, repository or file.
         Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised, `on_fetched` before the package is checked. A package of the
-        cache whose files have the digest that is `known` is not fetched again.
+        cache whose files have the digest that is `known` is not fetched again. With `takes_only`, the only skill in the
+        folders of a repository or zip stands for it.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
@@ -104,13 +106,7 @@ class StagedPackages:
             if staged is None:
                 with self._fetched(wanted, known, folder) as fetched:
                     on_fetched()
-                    try:
-                        package, _ = self._inspector.read_package(fetched.path, folder / "package", named=named)
-                    except PackageRefused as refusal:
-                        if on_refused is not None:
-                            on_refused(refusal)
-                        raise refusal_error(refusal, fetched.path, wanted) from None
-                staged = Staged(package, fetched.commit, fetched.notes)
+                    staged = self._read(fetched, wanted, folder, named, on_refused, takes_only=takes_only)
             if isinstance(wanted, ChosenRelease):
                 check_package(staged.package, wanted.release)
             sync_tree(staged.package.folder)
@@ -118,6 +114,46 @@ class StagedPackages:
             yield staged
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _read(
+        self,
+        fetched: Fetched,
+        wanted: Origin | ChosenRelease | Path,
+        folder: Path,
+        named: str | None,
+        on_refused: Callable[[PackageRefused], None] | None,
+        *,
+        takes_only: bool,
+    ) -> Staged:
+        """Return the package of what was fetched, read into `folder`. Raises as `staged`."""
+        within, place, tree = SkillsWithin(), None, fetched.path
+        try:
+            try:
+                package, _ = self._inspector.read_package(tree, folder / "package", named=named)
+            except PackageRefused as refusal:
+                if is_misplaced(refusal) and not isinstance(wanted, ChosenRelease):
+                    tree, within = self._within(fetched.path, folder / "unpacked")
+                place = within.only
+                if place is None or not takes_only or not isinstance(wanted, GitOrigin | ZipOrigin):
+                    raise
+                named = posixpath.basename(place)
+                package, _ = self._inspector.read_package(tree / place, folder / "package", named=named)
+        except PackageRefused as refusal:
+            if on_refused is not None:
+                on_refused(refusal)
+            lacking = [f"{printable_name(note.path)} {note.message}" for note in fetched.notes if is_misplaced(refusal)]
+            raise refusal_error(refusal, within, wanted, lacking[:_SHOWN_NOTES]) from None
+        return Staged(package, fetched.commit, fetched.notes, place)
+
+    def _within(self, fetched: Path, unpacked: Path) -> tuple[Path, SkillsWithin]:
+        """Return the tree of what was fetched, which is unpacked if it is a zip, and the skills in it."""
+        if fetched.is_dir():
+            return fetched, skills_within(fetched, is_archive=False)
+        try:
+            tree = self._fetcher.unpack(fetched, unpacked)
+        except OutboundError:  # it breaks other rules too, which the refusal does not need
+            return fetched, SkillsWithin()
+        return tree, skills_within(tree, is_archive=True)
 
     def _from_cache(
         self, wanted: Origin | ChosenRelease | Path, known: Known, folder: Path, named: str | None
@@ -212,41 +248,6 @@ def _name_at(wanted: Origin | ChosenRelease | Path) -> str | None:
     place = getattr(wanted, "subdir", None) or urlsplit(str(getattr(wanted, "url", ""))).path
     last = unquote(place.rstrip("/").rpartition("/")[2])
     return last.removesuffix(".git").removesuffix(".zip").removesuffix(".skill") or "skill"
-
-
-def refusal_error(refusal: PackageRefused, fetched: Path, wanted: object = None) -> RegistryError:
-    """Return the error for a refused package: a field error for each finding, with its file, kind and rule.
-
-    If the skills are in folders of what was fetched, it names them, and the address of each in the origin `wanted`.
-    """
-    faults = [
-        FieldError(
-            f"package.{finding.file}" if finding.file else "package",
-            f"{finding.message} ({finding.kind}: {finding.rule})",
-        )
-        for finding in refusal.findings
-    ]
-    if {finding.rule for finding in refusal.findings} & {"no-skill-file", "several-skills"} and fetched.is_dir():
-        faults += _hints(fetched, wanted)
-    return validation_error(*faults)
-
-
-def _hints(fetched: Path, wanted: object) -> Iterator[FieldError]:
-    root = os.path.realpath(fetched)
-    folders = sorted({printable_name(place.folder.relative_to(root).as_posix()) for place in offered_in(fetched)})
-    if not folders:
-        return
-    more = ", …" if len(folders) > _SHOWN_FOLDERS else ""
-    names = ", ".join(folders[:_SHOWN_FOLDERS])
-    yield FieldError("origin.subdir", f"must name one of the skills: {names}{more}")
-    if isinstance(wanted, GitOrigin | ZipOrigin | LocalOrigin):
-        inner = getattr(wanted, "subdir", None)
-        origin: Origin = wanted
-        if not isinstance(wanted, LocalOrigin):
-            origin = msgspec.structs.replace(wanted, url=without_credentials(wanted.url))
-        for folder in folders[:_SHOWN_LINES]:
-            place = "/".join(filter(None, (inner, folder)))
-            yield FieldError("origin", f"skill-registry install {address_within(origin, place)}")
 
 
 def _is_folder_or_file(path: Path) -> bool:

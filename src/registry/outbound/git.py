@@ -19,7 +19,7 @@ from registry.domain.origins import GitOrigin, GitRef
 from registry.domain.skill_file import SKILL_FILE
 from registry.outbound.client import OutboundClient, basic_authorization
 from registry.outbound.git_access import GitAccess
-from registry.outbound.git_links import LINK, CheckoutNote, Links, TreeEntry, tree_entries
+from registry.outbound.git_links import LINK, SUBMODULE, CheckoutNote, Links, TreeEntry, tree_entries
 from registry.outbound.git_run import (
     SAFE_CONFIG,
     GitError,
@@ -29,6 +29,7 @@ from registry.outbound.git_run import (
     GitRun,
     git_program,
 )
+from registry.outbound.git_submodules import submodule_notes, submodule_refusal
 
 _T = TypeVar("_T")
 _log = logging.getLogger("registry.outbound")
@@ -155,11 +156,14 @@ class Git:
         if [(entry.is_link, entry.path) for entry in entries] == [(True, subdir)]:
             subdir = Links(run, commit, into, (0, 0)).target(str(subdir))
             entries = tree_entries(run, commit, subdir) if subdir else []
-        if not entries:
+        if not entries or [(entry.mode, entry.path) for entry in entries] == [(SUBMODULE, subdir)]:
             raise _no_folder(run, commit, origin)
         spare = self._check_size(entries, origin)
         run("checkout", "--quiet", "--no-overlay", commit, "--", f":(literal,top){subdir or ''}")
-        notes = Links(run, commit, into, spare).follow(entries, keep_skill_files=subdir is None)
+        notes = [
+            *submodule_notes(run, commit, entries),
+            *Links(run, commit, into, spare).follow(entries, keep_skill_files=subdir is None),
+        ]
         shutil.rmtree(into / ".git")
         return Checkout(commit, into / subdir if subdir else into, tuple(notes))
 
@@ -177,6 +181,8 @@ class Git:
             raise _no_folder(run, commit, origin)
         self._check_number(len(entries), origin)
         blobs = {name for _, kind, name in entries if kind == "blob"}
+        if not blobs:  # submodules alone
+            return True
         fetched = (*_FETCH, "--no-write-fetch-head", "--filter=blob:none", "--stdin", "--", _REMOTE)
         if not any(mode == LINK for mode, _, _ in entries):
             try:
@@ -234,7 +240,12 @@ class Git:
 
 
 def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
-    """Return the refusal of a folder that a commit does not have. It names skills in folders of that name."""
+    """Return the refusal of a folder that a commit does not have.
+
+    It names the repository of a submodule, or skills in folders of that name.
+    """
+    if origin.subdir is not None and (refusal := submodule_refusal(run, commit, origin.subdir)):
+        return refusal
     suffix = f"/{origin.subdir}/{SKILL_FILE}".lower()
     paths = run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0")
     places = [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(suffix)]

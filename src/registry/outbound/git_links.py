@@ -1,4 +1,4 @@
-"""Replaces the links in a checkout by what they lead to in the same commit, and says what a checkout leaves out.
+"""Replaces the links in a checkout by what they lead to in the same commit, and says which it leaves out.
 
 A checkout writes each link as a file with the link's target as its text, so that nothing on disk leads out of it. Here
 a link to a file or folder of the repository becomes a copy. Every other link is removed.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from registry.domain.skill_file import is_skill_file
 from registry.outbound.git_run import GitError, GitRun
 
-LINK, _SUBMODULE = "120000", "160000"
+LINK, SUBMODULE = "120000", "160000"
 _MAX_LINKS = 1_000
 _MAX_CHAIN = 8
 _MAX_TARGET = 4_096
@@ -82,15 +82,11 @@ class Links:
         self._ordered: list[str] = []
 
     def follow(self, entries: list[TreeEntry], *, keep_skill_files: bool) -> list[CheckoutNote]:
-        """Replace the links among the entries, and return what is left out.
+        """Replace the links among the entries, and return which are left out.
 
         With `keep_skill_files`, a link to a SKILL.md stays a text: it is another name of that skill. Raises GitError.
         """
-        notes = [
-            CheckoutNote(entry.path, "is a submodule: its files are left out")
-            for entry in entries
-            if entry.mode == _SUBMODULE
-        ]
+        notes = []
         links = [entry.path for entry in entries if entry.is_link]
         links = [path for path in links if not (keep_skill_files and is_skill_file(posixpath.basename(path)))]
         self._pending = set(links)
@@ -162,7 +158,7 @@ class Links:
             yield path, self._every()[target]
             return
         for entry in self._below(target):
-            if entry.mode not in (LINK, _SUBMODULE):
+            if entry.mode not in (LINK, SUBMODULE):
                 yield f"{path}/{entry.path.removeprefix(_prefix(target))}", entry
 
     def _copy(self, copies: list[tuple[str, TreeEntry]]) -> str:

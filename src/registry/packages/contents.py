@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from registry.domain.findings import Finding
+from registry.domain.lfs_pointers import is_lfs_pointer
 from registry.domain.skill_file import placeholder_in
 from registry.packages.file_patterns import is_secret
 from registry.packages.refusal import quality_warning, security_issue
@@ -55,10 +56,13 @@ def _is_executable(head: bytes) -> bool:
 
 
 def author_warnings(path: str, data: bytes) -> Iterator[Finding]:
-    """Yield warnings about a file that the author may not mean to publish: it holds secrets, or is not written yet."""
+    """Yield warnings about a file that the author may not mean to publish: it has secrets or no content yet."""
     if is_secret(path):
         message = "a file of this name usually holds keys or passwords, and all who read the skill can read it"
         yield quality_warning("secret-file", message, path, "low")
+    if is_lfs_pointer(data):
+        message = "the file is a pointer of git LFS, and all who install the skill get the pointer: run git lfs pull"
+        yield quality_warning("lfs-pointer", message, path)
     if path == SKILL_FILE and (placeholder := placeholder_in(data.decode("utf-8", "replace"))):
         yield quality_warning("placeholder", f"the file still says '{placeholder}'", SKILL_FILE)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from registry.domain.dependencies import declared
-from registry.domain.file_names import is_text, printable_name
+from registry.domain.lfs_pointers import is_lfs_pointer
 from registry.domain.models import split_labels
 from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.version_text import DEFAULT_VERSION, is_shortened, version_number
@@ -20,12 +20,12 @@ from registry.parsing.frontmatter_advice import Defect
 from registry.parsing.text_encoding import decode, encoding_of, with_line_feeds
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value, YamlError, parse
+from registry.skill_folder.file_warnings import file_warnings
 from registry.skill_folder.format_rules import MAX_DESCRIPTION, format_warnings
 from registry.skill_folder.prose import first_paragraph
 from registry.skill_folder.runtime_needs import agents_of, requirements_of
 from registry.skill_folder.tree import (
     SKILL_FILE,
-    FileEntry,
     digest_of_files,
     find_skill_file,
     list_files,
@@ -33,7 +33,7 @@ from registry.skill_folder.tree import (
 )
 from registry.skill_folder.triggers import triggers_of
 
-READER = 6
+READER = 7
 """The version of what is read. It increases with every change, so that the next scan reads all folders again."""
 
 PROJECT_FILE = "skill-project.toml"
@@ -42,9 +42,6 @@ _MAX_SKILL_FILE = 1024 * 1024
 _MAX_PROJECT_FILE = 64 * 1024
 _INHERITABLE = ("version", "author", "license", "description")
 _TRUE = frozenset({"true", "yes", "on", "1"})
-_MAX_SHOWN = 5
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_LFS_SIZES = range(100, 300)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDDEN = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -117,7 +114,7 @@ def read_skill_folder(folder: Path, *, named: str | None = None, is_placed: bool
         raise UnreadableSkill(folder, f"{SKILL_FILE} cannot be read: check its permissions") from None
     text = _text(folder, path.name, data)
     files = list_files(folder)
-    warnings = _file_warnings(folder, files)
+    warnings = file_warnings(folder, files)
     table = _project_table(folder, warnings)
     digest = _digest(folder, warnings)
     name = named or Path(os.path.realpath(folder)).name
@@ -225,6 +222,8 @@ def _plain(value: Value) -> str:
 
 def read_skill_text(name: str, data: bytes) -> SkillText:
     """Decode the bytes of a SKILL.md. `name` is that of the file. Raises ValueError if it is no text, or empty."""
+    if is_lfs_pointer(data):
+        raise ValueError(f"{SKILL_FILE} is a pointer of git LFS, whose content is not fetched: keep it in git itself")
     encoding = encoding_of(data)
     text = decode(data)
     invalid = text.count("\ufffd") + text.count("\0")
@@ -257,32 +256,6 @@ def _text(folder: Path, name: str, data: bytes) -> SkillText:
         return read_skill_text(name, data)
     except ValueError as error:
         raise UnreadableSkill(folder, str(error)) from None
-
-
-def _file_warnings(folder: Path, files: Sequence[FileEntry]) -> list[str]:
-    """Return the warnings about the files of a folder: names that are not UTF-8, and pointers instead of contents."""
-    warnings = []
-    invalid = [file.path for file in files if not is_text(file.path)]
-    if invalid:
-        example = printable_name(invalid[0])[:200]
-        what = "file names are not UTF-8, so these files cannot be downloaded; for example"
-        warnings.append(f"{len(invalid)} {what} {example}")
-    pointers = [printable_name(file.path) for file in files if file.size in _LFS_SIZES and _is_pointer(folder, file)]
-    if pointers:
-        more = ", …" if len(pointers) > _MAX_SHOWN else ""
-        what = (
-            "is a pointer of git LFS, not the file" if len(pointers) == 1 else "are pointers of git LFS, not the files"
-        )
-        warnings.append(f"{', '.join(pointers[:_MAX_SHOWN])}{more} {what}: get them with git lfs")
-    return warnings
-
-
-def _is_pointer(folder: Path, file: FileEntry) -> bool:
-    try:
-        with (folder / file.path).open("rb") as opened:
-            return opened.read(len(_LFS_POINTER)) == _LFS_POINTER
-    except OSError:
-        return False
 
 
 def _bytes(folder: Path, path: Path) -> bytes:

@@ -119,6 +119,10 @@ class Fetcher:
         self._downloads.download(origin.url, into)
         return Fetched(None, into)
 
+    def unpack(self, archive: Path, folder: Path) -> Path:
+        """Unpack a zip of skills into a folder that must not exist, and return it. Raises OutboundError, OSError."""
+        return self._downloads.unpack(archive, folder)
+
     def remove_partial(self) -> None:
         """Remove incomplete fetches of a process that was killed."""
         for left in self._downloads.folder.glob(f"[!.]*/{TEMPORARY_PREFIX}*"):

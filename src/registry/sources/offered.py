@@ -31,11 +31,13 @@ class Offered(NamedTuple):
         folder: The folder.
         plugin: The entry of the document that offers it.
         is_whole: Whether the skill is all that the entry offers, in the folder of the plugin itself.
+        is_variant: Whether a document offers it that is not the first one of the tree: perhaps for another agent.
     """
 
     folder: Path
     plugin: Plugin | None = None
     is_whole: bool = False
+    is_variant: bool = False
 
 
 class OfferedFolders:

@@ -1,6 +1,7 @@
-"""Reads `plugin.json`, the manifest of a plugin of Claude Code: which skills it offers, and what holds for all of them.
+"""Reads `plugin.json`, the manifest of a plugin: which skills it offers, and what holds for all of them.
 
-The file is untrusted. A field of another type than the reference of Claude Code has counts as missing.
+Claude Code, Codex, Copilot and Cursor have the same fields in different places. The file is untrusted. A field of
+another type than the reference of Claude Code has counts as missing.
 """
 
 import os
@@ -11,8 +12,15 @@ import msgspec
 
 from registry.parsing.json_document import JsonUnreadable, read_json
 
-MANIFEST_PATHS = (".claude-plugin/plugin.json", "plugin.json")
-"""The paths at which a manifest is searched in the folder of a plugin, in this order."""
+MANIFEST_PATHS = (
+    ".claude-plugin/plugin.json",
+    "plugin.json",
+    ".plugin/plugin.json",  # Copilot, as the next
+    ".github/plugin/plugin.json",
+    ".codex-plugin/plugin.json",
+    ".cursor-plugin/plugin.json",
+)
+"""The paths at which a manifest is searched in the folder of a plugin, in this order. The first counts."""
 
 _MAX_BYTES = 1 << 20
 _MAX_PATHS = 1_000
@@ -71,11 +79,10 @@ class Manifests:
 def _read(location: str) -> PluginManifest | None:
     if not os.path.isfile(location):  # noqa: PTH113 - most folders have none, and a path would cost more
         return None
-    path = Path(location)
-    if path.is_symlink() or path.parent.is_symlink():
+    if os.path.realpath(location) != location:
         return None
     try:
-        with path.open("rb") as file:
+        with open(location, "rb") as file:  # noqa: PTH123 - as above
             data = file.read(_MAX_BYTES + 1)
         fields = read_json(data, dict[str, Any]) if len(data) <= _MAX_BYTES else {}
     except (JsonUnreadable, OSError):

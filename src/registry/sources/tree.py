@@ -5,15 +5,15 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
 from registry.domain.file_names import printable_name
 from registry.domain.origins import LocalOrigin, Origin
-from registry.domain.repository_addresses import is_url
 from registry.domain.runtime_needs import NEEDS
 from registry.domain.source_entry import Listed, Listing
 from registry.errors import FieldError, RegistryError, validation_error
@@ -44,7 +44,7 @@ from registry.sources.marketplace import (
 )
 from registry.sources.offered import Offered, OfferedFolders
 
-RECIPE = f"4.{READER}:"
+RECIPE = f"5.{READER}:"
 """The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
 
 With others, a source is read again although it is unchanged.
@@ -64,7 +64,7 @@ _INHERITED = ("version", "author", "license", "description")
 
 
 def read_tree(root: Path, origin_of: OriginOf, elsewhere: Elsewhere | None = None) -> Listing:
-    """Return the skills that a tree offers: those of its marketplace document, else those of its plugins and folders.
+    """Return the skills that a tree offers: those of its marketplace documents, else those of its plugins and folders.
 
     The front matter of a SKILL.md overrides the manifest of its plugin, which overrides the document. Without
     `elsewhere`, a plugin in another place is listed as its entry has it. Raises OSError if `root` cannot be read.
@@ -86,9 +86,20 @@ def read_plugin(root: Path, plugin: Plugin, origin_of: OriginOf) -> list[Listed]
     return _Reading(folders, origin_of, Listing()).of(offered).skills
 
 
-def offered_in(root: Path) -> list[Offered]:
-    """Return the folders of a tree that it offers as skills."""
-    return _offered(OfferedFolders(Path(os.path.realpath(root))), Listing(), [])
+class OfferedPlaces(NamedTuple):
+    """The paths of the folders that a tree offers, and whether its document names no plugins in other places."""
+
+    paths: list[str]
+    is_complete: bool
+
+
+def offered_places(root: Path) -> OfferedPlaces:
+    """Return where the skills of a tree are, without those in folders for agents that are there by the same name."""
+    folders, remotes = OfferedFolders(Path(os.path.realpath(root))), list[RemotePlugin]()
+    places = {PurePosixPath(offer.folder.relative_to(folders.root)) for offer in _offered(folders, Listing(), remotes)}
+    names = {place.name for place in places if not _is_below_dot_folder(place)}
+    shown = [str(place) for place in places if not _is_below_dot_folder(place) or place.name not in names]
+    return OfferedPlaces(sorted(shown), not remotes)
 
 
 def skill_in(root: Path, name: str) -> str:
@@ -106,50 +117,77 @@ def skill_in(root: Path, name: str) -> str:
 
 def _offered(folders: OfferedFolders, listing: Listing, remotes: list[RemotePlugin] | None) -> list[Offered]:
     """Return the folders that a tree offers. What its document names in other places is added to `remotes`."""
-    document = _document(folders.root, listing)
-    folders.has_document = document is not None
-    if document is None:
+    documents = _documents(folders.root, listing)
+    folders.has_document = bool(documents)
+    if not documents:
         return list(itertools.islice(folders.of_tree(), MAX_ENTRIES))
-    listing.warnings += document.warnings
-    offered = list(itertools.islice(_of_document(folders, document, listing, remotes), MAX_ENTRIES))
-    for skill in document.skills:
-        if skill.download_url and _WHOLE_URL.match(skill.download_url):
-            add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
+    offered, names = list[Offered](), set[str]()
+    for number, document in enumerate(documents):
+        listing.warnings += document.warnings
+        more = itertools.islice(_of_document(folders, document, names, listing, remotes), MAX_ENTRIES - len(offered))
+        offered += [offer._replace(is_variant=number > 0) for offer in more]
+        names |= {plugin.name for plugin in document.plugins}
+        for skill in document.skills:
+            if skill.download_url and _WHOLE_URL.match(skill.download_url):
+                add_or_warn(listing, skill.id, partial(lambda entry: [flat_skill(entry, str)], skill))
     return offered
 
 
-def _document(root: Path, listing: Listing) -> MarketplaceDocument | None:
+def _documents(root: Path, listing: Listing) -> list[MarketplaceDocument]:
+    """Return the documents of a tree, each of which may be for another agent."""
+    documents, problems = [], []
     for place in DEFAULT_PATHS:
         path = root / place
-        if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        if not path.is_file() or os.path.realpath(path) != str(path):
             continue
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_DOCUMENT_BYTES + 1)
             if len(data) > MAX_DOCUMENT_BYTES:
                 raise UnreadableDocument(f"the marketplace document is larger than {MAX_DOCUMENT_BYTES:,} bytes")
-            return parse_document(data)
+            documents.append(parse_document(data))
         except UnreadableDocument as error:
-            listing.warnings.append(f"{error}; every folder with a {SKILL_FILE} is listed instead")
-    return None
+            if not documents:  # a later one may be no document of a marketplace at all
+                problems.append(f"{place}: {error}")
+    instead = "" if documents else f"; every folder with a {SKILL_FILE} is listed instead"
+    listing.warnings += [problem + instead for problem in problems]
+    return documents
 
 
 def _of_document(
-    folders: OfferedFolders, document: MarketplaceDocument, listing: Listing, remotes: list[RemotePlugin] | None
+    folders: OfferedFolders,
+    document: MarketplaceDocument,
+    described: Collection[str],
+    listing: Listing,
+    remotes: list[RemotePlugin] | None,
 ) -> Iterator[Offered]:
-    """Yield the folders that a document offers. Plugins in other places are added to `remotes`, else to the listing."""
+    """Yield the folders that a document offers, but for plugins with the names `described`.
+
+    Plugins in other places are added to `remotes`, else to the listing.
+    """
     for plugin in document.plugins:
-        if not isinstance(plugin.source, str) or is_url(plugin.source):
+        if plugin.name in described:
+            continue
+        if plugin.path is None:
             add_or_warn(listing, plugin.name, partial(skills_elsewhere, plugin, remotes))
             continue
-        path = posixpath.join(document.plugin_root, plugin.source)[: MAX_PATH + 1]
-        home = folders.below(folders.root, path)
+        home = _home_of(folders, document, plugin.path)
         if home is None:
             warn_skipped(listing, plugin.name, "its path is not a folder of this source")
         else:
             yield from folders.of_plugin(home, plugin)
     if ids := {skill.id for skill in document.skills if not skill.download_url}:
         yield from folders.of_ids(ids)
+
+
+def _home_of(folders: OfferedFolders, document: MarketplaceDocument, path: str) -> Path | None:
+    """Return the folder of a plugin in the tree, None if there is none.
+
+    Its path begins at the root of the tree, below the document's folder for plugins. Authors who name that folder often
+    write it before each path all the same.
+    """
+    within = folders.below(folders.root, posixpath.join(document.plugin_root, path)[: MAX_PATH + 1])
+    return within or folders.below(folders.root, path[: MAX_PATH + 1])
 
 
 class _Reading:
@@ -181,7 +219,7 @@ class _Reading:
             return
         try:
             read = read_skill_folder(offered.folder, named=offered.folder.name, is_placed=offered.folder != self._root)
-            if self._is_copy(place, read):
+            if self._is_copy(offered, place, read):
                 return
             skill = self._skill(offered, read)
             skill.origin = self._origin_of(place.as_posix())
@@ -193,10 +231,12 @@ class _Reading:
         self._listing.skills.append(skill)
         self._by_content.setdefault(_content(place, read), (place, skill))
 
-    def _is_copy(self, place: PurePosixPath, read: SkillFolder) -> bool:
+    def _is_copy(self, offered: Offered, place: PurePosixPath, read: SkillFolder) -> bool:
         """Return whether a folder for an agent has the files of a skill that is listed already, and note its place."""
         first = self._by_content.get(_content(place, read))
-        if read.digest is None or first is None or not any(map(_is_below_dot_folder, (first[0], place))):
+        if read.digest is None or first is None:
+            return False
+        if not offered.is_variant and not any(map(_is_below_dot_folder, (first[0], place))):
             return False
         first[1].warnings.append(f"the same files are in {printable_name(place.as_posix())}")
         return True

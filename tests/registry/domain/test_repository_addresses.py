@@ -19,6 +19,9 @@ REFS = {
     "refs/tags/w/v1.0.0": OTHER,
 }
 REPO = "https://git.example/o/r"
+AZURE = "https://dev.azure.com/org/my%20project/_git/r"
+SKILLS_SH = ("https://skills.sh/o/r/pdf", "https://www.skills.sh/o/r/pdf?utm_source=x", "skills.sh/o/r/pdf")
+SERVER, CLONED = "https://bitbucket.example/projects/KEY/repos/r", "https://bitbucket.example/scm/KEY/r.git"
 
 
 def at(text: str) -> Origin:
@@ -86,6 +89,30 @@ def git(folder: str | None = None, url: str = REPO, **ref: str) -> GitOrigin:
         ("github:o/r/skills/pdf", git("skills/pdf", "https://github.com/o/r")),
         ("gitlab:g/r", git(None, "https://gitlab.com/g/r")),
         ("github.com/o/r/tree/main/a", git("a", "https://github.com/o/r", branch="main")),
+        (AZURE, git(None, AZURE)),
+        (f"{AZURE}?path=/skills/pdf&version=GBmain", git("skills/pdf", AZURE, branch="main")),
+        (f"{AZURE}?path=%2Fmy%20skills%2Fpdf%2FSKILL.md&_a=contents", git("my skills/pdf", AZURE)),
+        (f"{AZURE}?version=GBfix%2FABC-123&line=3&lineEnd=4", git(None, AZURE, branch="fix/ABC-123")),
+        (f"{AZURE}?version=GTboth&path=/a", git("a", AZURE, tag="both")),
+        (f"{AZURE}?version=GC{HASH}", git(None, AZURE, commit=HASH)),
+        (f"{AZURE}/tree/main/a", git("a", AZURE, branch="main")),
+        ("dev.azure.com/org/p/_git/r?path=/a", git("a", "https://dev.azure.com/org/p/_git/r")),
+        (
+            "https://org.visualstudio.com/DefaultCollection/p/_git/r?path=/a&version=GBmain",
+            git("a", "https://org.visualstudio.com/DefaultCollection/p/_git/r", branch="main"),
+        ),
+        (SERVER, git(None, CLONED)),
+        (f"{SERVER}/browse", git(None, CLONED)),
+        (f"{SERVER}/browse/my%20skills/pdf?at=refs%2Fheads%2Fmain", git("my skills/pdf", CLONED, branch="main")),
+        (f"{SERVER}/browse/a/SKILL.md?at=refs%2Ftags%2Fboth#3", git("a", CLONED, tag="both")),
+        (f"{SERVER}/raw/a/SKILL.md?at={HASH}", git("a", CLONED, commit=HASH)),
+        (f"{SERVER}/commits/{HASH}", git(None, CLONED, commit=HASH)),
+        (f"{CLONED}/tree/main/a", git("a", CLONED, branch="main")),
+        (
+            "https://h.example/git/users/ada/repos/r/browse/a",
+            git("a", "https://h.example/git/scm/~ada/r.git"),
+        ),
+        ("https://skills.sh/o/r", git(None, "https://github.com/o/r")),
         (f"{REPO}/archive/refs/heads/main.zip", ZipOrigin(url=f"{REPO}/archive/refs/heads/main.zip")),
         (f"{REPO}/releases/download/v1/pdf.skill", ZipOrigin(url=f"{REPO}/releases/download/v1/pdf.skill")),
         (f"{REPO}/a.zip#skills/pdf", ZipOrigin(url=f"{REPO}/a.zip", subdir="skills/pdf")),
@@ -95,7 +122,7 @@ def test_an_address_means_one_place(text: str, origin: Origin) -> None:
     assert at(text) == origin
 
 
-@pytest.mark.parametrize("text", ["o/r@pdf", "github:o/r@pdf", "https://github.com/o/r@pdf"])
+@pytest.mark.parametrize("text", ["o/r@pdf", "github:o/r@pdf", "https://github.com/o/r@pdf", *SKILLS_SH])
 def test_an_address_may_name_a_skill(text: str) -> None:
     assert classify(text) == RepositoryAddress("https://github.com/o/r", skill="pdf")
 
@@ -106,6 +133,14 @@ def test_an_address_may_name_a_skill(text: str) -> None:
         ("git@github.com:o/r.git", "write https://github.com/o/r.git"),
         ("ssh://git@git.example:2222/o/r.git", "write https://git.example/o/r.git"),
         ("git+ssh://git@git.example/o/r", "write https://git.example/o/r"),
+        ("git@ssh.dev.azure.com:v3/org/p/r", "write https://dev.azure.com/org/p/_git/r"),
+        ("https://skills.sh/o", "write https://skills.sh/OWNER/REPO/SKILL"),
+        (f"{AZURE}?version=main", "no branch (GB)"),
+        (f"{AZURE}?path=/a&x=1", "'x' in the query"),
+        (f"{AZURE}?path=/a#main", "twice"),
+        (f"{AZURE}?path=/../../etc", "path below the root"),
+        (f"{SERVER}/raw/a/README.md", "no SKILL.md"),
+        (f"{SERVER}/browse?at=--upload-pack=x", "name of a branch"),
         ("file:///srv/skills", "write the path of the folder, /srv/skills"),
         ("git://git.example/o/r", "https://git.example/o/r"),
         ("s3://bucket/skills", "s3 is not supported"),

@@ -43,6 +43,70 @@ def test_a_repository_with_several_skills_has_an_address_for_each(world: World) 
     assert one["id"] == "one"
 
 
+def test_pages_that_are_not_below_their_repository_are_installed_from_it(world: World) -> None:
+    for name in ("scm/KEY/r.git", "project/_git/r"):
+        repository = world.hub.repository(name)
+        skill = f"of-{name.partition('/')[0]}"
+        repository.commit({f"skills/{skill}/SKILL.md": skill_md(skill), "skills/b/SKILL.md": skill_md(f"b-{skill}")})
+    base = f"http://{world.hub.host}"
+    assert world.installed(origin=f"{base}/projects/KEY/repos/r/browse/skills/of-scm?at=refs%2Fheads%2Fmain")
+    azure = f"{base}/project/_git/r?path=/skills/of-project&version=GBmain"
+    assert world.installed(origin=azure)["source_url"] == f"{base}/project/_git/r"
+    added = world.server.api("POST", "/registry/sources", json={"name": "azure", "url": azure})
+    assert (added.status_code, added.json()["data"]["type"]) == (201, "git"), added.text
+
+
+def test_the_only_skill_of_a_repository_is_installed_from_its_folder(world: World) -> None:
+    repository = world.hub.repository("single")
+    repository.commit(
+        {"tools/skills/sole/SKILL.md": skill_md("sole"), ".claude/skills/sole/SKILL.md": skill_md("sole")}
+    )
+    sole = world.installed(origin=world.hub.url("single"))
+    assert (sole["id"], sole["warnings"]) == ("sole", ["the skill is in tools/skills/sole, the only one there"])
+    again = world.install(origin=world.hub.url("single"))
+    assert (again.status_code, again.headers["Location"]) == (409, "/api/v1/skills/sole"), again.text
+    repository.commit({"skills/second/SKILL.md": skill_md("second"), "tools/skills/sole/more.md": "More."})
+    assert world.upgraded("sole")["outcome"] == "updated"
+    several = world.install(origin=world.hub.url("single"))
+    assert "must name one of the skills: skills/second, tools/skills/sole" in several.text
+
+
+def test_a_zip_with_several_skills_has_an_address_for_each(world: World) -> None:
+    files = {f"pack-1/skills/{name}/SKILL.md": skill_md(name).encode() for name in ("eight", "nine")}
+    url = f"{world.web.url}/pack.zip"
+    world.web.answers["/pack.zip"] = reply(plain_zip(files))
+    refused = world.install(origin=url)
+    messages = [fault["message"] for fault in refused.json()["error"]["details"]]
+    assert messages[-2:] == [f"skill-registry install {url}#pack-1/skills/{name}" for name in ("eight", "nine")]
+    assert world.installed(origin=f"{url}#pack-1/skills/nine")["id"] == "nine"
+    world.web.answers["/pack.zip"] = reply(plain_zip({"pack-1/skills/ten/SKILL.md": skill_md("ten").encode()}))
+    assert world.installed(origin=url)["warnings"] == ["the skill is in pack-1/skills/ten, the only one there"]
+    (world.folder / "pack.zip").write_bytes(plain_zip(files))
+    local = world.install(origin={"type": "local", "path": str(world.folder / "pack.zip")})
+    assert "has the skills pack-1/skills/eight, pack-1/skills/nine: unpack it" in local.text
+
+
+def test_a_repository_of_submodules_names_their_repositories(world: World) -> None:
+    repository = world.hub.repository("modules")
+    modules = '[submodule "pdf"]\n\tpath = skills/pdf\n\turl = https://git.example/ada/pdf.git\n'
+    head = repository.commit({".gitmodules": modules})
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{head},skills/pdf")
+    repository.git("commit", "--quiet", "--message=submodule")
+    for tail in ("", "/tree/main/skills", "/tree/main/skills/pdf", "/tree/main/skills/pdf/deep"):
+        refused = world.install(origin=world.hub.url("modules") + tail)
+        assert (refused.status_code, "use its own repository, https://git.example/ada/pdf.git" in refused.text) == (
+            400,
+            True,
+        ), refused.text
+
+
+def test_an_installed_pointer_of_git_lfs_is_told_of(world: World) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+    world.hub.repository("lfs").commit({"deck/SKILL.md": skill_md("deck"), "deck/assets/base.pptx": pointer})
+    (told,) = world.installed(origin=f"{world.hub.url('lfs')}/tree/main/deck")["warnings"]
+    assert told.startswith("assets/base.pptx is a pointer of git LFS, not the file")
+
+
 def test_no_other_ref_is_installed(world: World) -> None:
     for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
         refused = world.install(origin=world.hub.url("mono") + tail)

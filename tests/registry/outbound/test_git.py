@@ -96,15 +96,41 @@ def test_nothing_in_a_repository_is_executed(hub: GitServer, skills: Repository,
 
 def test_submodules_are_not_fetched(hub: GitServer, skills: Repository, tmp_path: Path) -> None:
     with WebServer() as inner:
-        modules = f'[submodule "inner"]\n\tpath = inner\n\turl = {inner.url}/inner.git\n'
-        head = skills.git("rev-parse", "HEAD")
-        skills.commit({".gitmodules": modules})
-        skills.git("update-index", "--add", "--cacheinfo", f"160000,{head},inner")
-        skills.git("commit", "--quiet", "--message=submodule")
+        _submodule(skills, "inner", f"{inner.url}/inner.git")
         checkout = git(hub).fetch(GitOrigin(url=hub.url("skills")), tmp_path / "out")
         assert inner.connections == 0
-    assert checkout.notes == (("inner", "is a submodule: its files are left out"),)
+    ((path, message),) = checkout.notes
+    assert (path, message) == (
+        "inner",
+        f"is a submodule, whose files are not read: use its own repository, {inner.url}/inner.git",
+    )
     assert files(tmp_path / "out") == {".gitmodules", "pdf/SKILL.md", "csv/SKILL.md"}
+
+
+@pytest.mark.parametrize("folder", ["more/inner", "more/inner/skills/one"])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:secret@git.example/o/r.git", "https://***@git.example/o/r.git"),
+        ("git@git.example:o/r.git", "https://git.example/o/r.git"),
+        ("../../other/.git", "http://{host}/other/.git"),
+    ],
+)
+def test_a_folder_in_a_submodule_is_refused_with_its_repository(
+    hub: GitServer, skills: Repository, tmp_path: Path, folder: str, url: str, shown: str
+) -> None:
+    _submodule(skills, "more/inner", url)
+    with pytest.raises(GitError) as refused:
+        git(hub).fetch(GitOrigin(url=hub.url("skills"), subdir=folder), tmp_path / "out")
+    place = shown.replace("{host}", hub.host)
+    assert f"more/inner, which is a submodule: use its own repository, {place}" in str(refused.value)
+
+
+def _submodule(repository: Repository, path: str, url: str) -> None:
+    head = repository.git("rev-parse", "HEAD")
+    repository.commit({".gitmodules": f'[submodule "{path}"]\n\tpath = {path}\n\turl = {url}\n'})
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{head},{path}")
+    repository.git("commit", "--quiet", "--message=submodule")
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".."])

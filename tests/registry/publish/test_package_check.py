@@ -74,6 +74,15 @@ def test_files_with_secrets_and_placeholders_are_warnings_in_every_way_of_publis
     assert {finding["rule"] for finding in skill["findings"]["findings"]} >= {"secret-file", "placeholder"}
 
 
+def test_a_pointer_of_git_lfs_is_a_warning_and_no_skill_file(registry: Registry) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n".encode()
+    checked = check(registry, skill_package("deck", files={"assets/base.pptx": pointer})).json()["data"]
+    (told,) = [one for one in checked["warnings"] if "git LFS" in one["message"]]
+    assert (told["field"], told["kind"]) == ("assets/base.pptx", "quality_warning")
+    refused = check(registry, plain_zip({"SKILL.md": pointer}))
+    assert (refused.status_code, "SKILL.md is a pointer of git LFS" in refused.text) == (400, True), refused.text
+
+
 def test_a_package_that_would_be_rejected_is_so_with_the_same_reasons(registry: Registry) -> None:
     before = left(registry)
     package = skill_package("refused", files={"tool": b"\x7fELF\x02\x01\x01" + bytes(64)})

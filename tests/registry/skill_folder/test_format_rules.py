@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from registry.parsing.frontmatter import read
-from registry.skill_folder import read_skill_folder
+from registry.skill_folder import UnreadableSkill, read_skill_folder
 from registry.skill_folder.format_rules import format_warnings
 
 
@@ -42,5 +42,8 @@ def test_a_pointer_of_git_lfs_is_told(tmp_path: Path) -> None:
     (tmp_path / "deck" / "SKILL.md").write_text("---\nname: deck\ndescription: Makes decks.\n---\n")
     (tmp_path / "deck" / "base.pptx").write_text(pointer)
     assert read_skill_folder(tmp_path / "deck").warnings == [
-        "base.pptx is a pointer of git LFS, not the file: get them with git lfs"
+        "base.pptx is a pointer of git LFS, not the file: its content is not fetched; get it with git lfs"
     ]
+    (tmp_path / "deck" / "SKILL.md").write_text(pointer)
+    with pytest.raises(UnreadableSkill, match="is a pointer of git LFS"):
+        read_skill_folder(tmp_path / "deck")

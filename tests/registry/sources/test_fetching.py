@@ -52,6 +52,16 @@ def test_a_repository_is_read_once_per_commit(hub: GitServer, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "kept/hub").iterdir()] == [second]
 
 
+def test_the_marketplace_of_codex_in_a_repository_lists_folders_of_its_root(hub: GitServer, tmp_path: Path) -> None:
+    entry = {"name": "office", "source": {"source": "local", "path": "./plugins/office"}}
+    files = {".agents/plugins/marketplace.json": json.dumps({"name": "m", "plugins": [entry]})}
+    hub.repository("skills").commit(files | {"plugins/office/skills/pdf/SKILL.md": SKILL, "else/x/SKILL.md": SKILL})
+    read = fetcher(tmp_path).read(git_source(hub), "")
+    assert read is not None
+    expected = GitOrigin(url=hub.url("skills"), ref=GitRef(branch="main"), subdir="plugins/office/skills/pdf")
+    assert [skill.origin for skill in read.listing.skills] == [expected]
+
+
 def test_the_origin_of_a_skill_has_no_credentials(hub: GitServer, tmp_path: Path) -> None:
     hub.repository("skills").commit({"skills/pdf/SKILL.md": SKILL})
     read = fetcher(tmp_path).read(git_source(hub, "ada:canary@"), "")

@@ -231,6 +231,81 @@ def test_entry_and_manifest_name_skills_together(
     assert set(by_id(found)) == names
 
 
+@pytest.mark.parametrize(
+    ("root", "source"),
+    [("./plugins", "office"), ("./plugins", "./office"), ("./plugins", "./plugins/office"), ("", "./plugins/office")],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_paths_of_plugins_begin_at_the_root_of_the_repository(
+    tmp_path: Path, root: str, source: str, strict: bool
+) -> None:
+    entry = {"name": "office", "source": source, "strict": strict, "skills": ["./skills/pdf", "extra/csv"]}
+    places = ("plugins/office/skills/pdf", "plugins/office/extra/csv", "plugins/office/skills/other", "skills/pdf")
+    files = {f"{place}/SKILL.md": skill(place.rpartition("/")[2], place) for place in places}
+    decoys = {f".claude-plugin/{place}/SKILL.md": skill("decoy") for place in places}
+    document = market(entry, metadata={"pluginRoot": root} if root else {})
+    found = listed(tmp_path, files | decoys | {MARKET: document})
+    assert {name: one.origin for name, one in by_id(found).items()} == {
+        "pdf": LocalOrigin(path="plugins/office/skills/pdf"),
+        "csv": LocalOrigin(path="plugins/office/extra/csv"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "manifest", "source"),
+    [
+        (".agents/plugins/marketplace.json", ".codex-plugin/plugin.json", {"source": "local", "path": "./plugins/o"}),
+        (".github/plugin/marketplace.json", ".github/plugin/plugin.json", "./plugins/o"),
+        (".plugin/marketplace.json", ".plugin/plugin.json", "plugins/o"),
+        ("marketplace.json", "plugin.json", "./plugins/o"),
+        (".cursor-plugin/marketplace.json", ".cursor-plugin/plugin.json", "plugins/o"),
+    ],
+)
+def test_marketplaces_and_manifests_of_other_agents(
+    tmp_path: Path, document: str, manifest: str, source: object
+) -> None:
+    files = {
+        f"plugins/o/{manifest}": {"name": "o", "version": "2.1.0", "skills": "./tools/"},
+        "plugins/o/tools/pdf/SKILL.md": skill("pdf"),
+        "plugins/o/drafts/csv/SKILL.md": skill("csv"),
+    }
+    entry = {"name": "o", "source": source, "policy": {"installation": "AVAILABLE"}, "category": "Office"}
+    for each in (listed(tmp_path / "a", files), listed(tmp_path / "b", files | {document: market(entry)})):
+        assert {name: one.version for name, one in by_id(each).items()} == {"pdf": "2.1.0"}
+
+
+def test_the_document_for_claude_describes_a_plugin_that_several_describe(tmp_path: Path) -> None:
+    """Each skill is listed once, also where another agent has copies of its own."""
+    codex = [{"name": name, "source": {"source": "local", "path": f"./codex/{name}"}} for name in ("o", "copy", "more")]
+    places = ("claude/o/skills/pdf", "codex/o/skills/pdf", "codex/copy/skills/pdf", "codex/more/skills/csv")
+    found = listed(
+        tmp_path,
+        {f"{place}/SKILL.md": skill(place.rpartition("/")[2]) for place in places}
+        | {
+            MARKET: market({"name": "o", "source": "./claude/o", "version": "2.0.0"}),
+            ".agents/plugins/marketplace.json": market(*codex),
+            ".cursor-plugin/marketplace.json": "{",
+        },
+    )
+    assert {name: one.origin for name, one in by_id(found).items()} == {
+        "pdf": LocalOrigin(path="claude/o/skills/pdf"),
+        "csv": LocalOrigin(path="codex/more/skills/csv"),
+    }
+    assert by_id(found)["pdf"].warnings == ["the same files are in codex/copy/skills/pdf"]
+    assert not any("cannot be read" in warning for warning in found.warnings)
+
+
+def test_documents_and_manifests_behind_links_are_not_read(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "plugin.json").write_text(json.dumps({"name": "o", "skills": ["./extra"]}))
+    (tmp_path / "tree/.github").mkdir(parents=True)
+    (tmp_path / "tree/.github/plugin").symlink_to(outside)
+    (tmp_path / "tree/.cursor-plugin").symlink_to(outside)
+    found = listed(tmp_path / "tree", {"skills/pdf/SKILL.md": skill("pdf"), "extra/csv/SKILL.md": skill("csv")})
+    assert set(by_id(found)) == {"pdf", "csv"}
+
+
 def test_a_manifest_that_leads_above_its_folder_ends(tmp_path: Path) -> None:
     files = {f"{owner}/{MANIFEST}": {"name": owner, "skills": ["../"]} for owner in ("a", "b")}
     skills = {f"{owner}/skills/{owner}-one/SKILL.md": skill(f"{owner}-one") for owner in ("a", "b")}

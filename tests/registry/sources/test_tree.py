@@ -64,11 +64,12 @@ def test_the_front_matter_overrides_the_document(tmp_path: Path) -> None:
 
 
 def test_the_path_of_claude_code_comes_first(tmp_path: Path) -> None:
-    write_skill(tmp_path, "first", "First.")
-    write_skill(tmp_path, "second", "Second.")
-    for name, place in (("first", ".claude-plugin/marketplace.json"), ("second", "marketplace.json")):
-        write_document(tmp_path, {"plugins": [{"name": name, "source": f"./{name}"}]}, place)
-    assert set(places(read(tmp_path))) == {"first"}
+    for name in ("first", "second", "third"):
+        write_skill(tmp_path, name, name)
+    write_document(tmp_path, {"plugins": [{"name": "p", "source": "./first"}]}, ".claude-plugin/marketplace.json")
+    others = [{"name": "p", "source": "./second"}, {"name": "q", "source": "./third"}]
+    write_document(tmp_path, {"plugins": others}, "marketplace.json")
+    assert set(places(read(tmp_path))) == {"first", "third"}
 
 
 def test_remote_plugins_are_listed_too(tmp_path: Path) -> None:
