@@ -53,7 +53,7 @@ _VISIBLE = lazy_commands(
             ("access.own_tokens", "tokens", "Make, list and revoke your tokens for programs."),
             ("access.own_tokens", "password", "Change your password at a registry."),
             ("checking.check", "check", "Check the skills at PATH, offline."),
-            ("publish", "publish", "Publish PATH, a skill folder or a zip of it."),
+            ("publishing.publish", "publish", "Publish PATH, a skill folder or a zip of it."),
             ("withdraw", "deprecate", "Mark a published skill as deprecated, or undo that."),
             ("reviews", "reviews", "List, read and decide on packages that wait for a review."),
             ("withdraw", "yank", "Hide a published version from lists and search, or undo that."),

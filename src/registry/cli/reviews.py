@@ -11,7 +11,7 @@ from registry.cli import command, console
 from registry.cli.backend import Data
 from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.open_issuer import with_publisher
-from registry.cli.remote import answers
+from registry.cli.remote import publishing_answers
 from registry.cli.remote.client import RegistryClient
 from registry.cli.risk import place
 from registry.domain.api import API
@@ -44,7 +44,7 @@ def list_reviews(username: str | None, as_json: bool, server: str | None, **flag
     """List the packages that wait for a review, the oldest first."""
 
     def call(client: RegistryClient) -> Data:
-        waiting, total = client.pages(answers.WaitingReview, _PATH, None, _PAGE)
+        waiting, total = client.pages(publishing_answers.WaitingReview, _PATH, None, _PAGE)
         return {"reviews": waiting, "total": total}
 
     console.show(with_publisher(flags, server, call, username=username), _list, as_json=as_json)
@@ -60,7 +60,7 @@ def show_review(
     """Show the findings and the files of the package of the job JOB_ID."""
 
     def call(client: RegistryClient) -> Data:
-        review = client.call(answers.HeldReview, "GET", f"{_PATH}/{quote(job_id, safe='')}")
+        review = client.call(publishing_answers.HeldReview, "GET", f"{_PATH}/{quote(job_id, safe='')}")
         return {**review, "changes": _changes(client, review)} if with_diff else review
 
     console.show(with_publisher(flags, server, call, username=username), _review, as_json=as_json)
@@ -102,7 +102,7 @@ def _decide(
     job = with_publisher(
         flags,
         server,
-        lambda client: cast(Data, client.call(answers.Publishing, "POST", path, {"reason": reason})),
+        lambda client: cast(Data, client.call(publishing_answers.Publishing, "POST", path, {"reason": reason})),
         username=username,
     )
     console.show(job, _decided, as_json=as_json)
@@ -141,7 +141,9 @@ def _changes(client: RegistryClient, review: Data) -> list[Data]:
     held = f"{_PATH}/{quote(review['job_id'], safe='')}/files"
     published = f"{API}/skills/{quote(review['skill_id'])}/versions/{quote(review['previous'] or '', safe='')}/files"
     if review["previous"]:
-        before = {file["path"]: file["sha256"] for file in client.call(list[answers.HeldFile], "GET", published)}
+        before = {
+            file["path"]: file["sha256"] for file in client.call(list[publishing_answers.PackageFile], "GET", published)
+        }
     changes = []
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) == after.get(path):

@@ -6,16 +6,17 @@ import os
 import uuid
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+from urllib.parse import quote
 
 from registry.auth.oidc.publishers import is_trusted_only
 from registry.auth.private_scopes import is_private
 from registry.catalog.conditions import check_narrowing
 from registry.catalog.store import Catalog, Clock
 from registry.db import Reader, Transaction
-from registry.domain.api import SCOPES_PATH
+from registry.domain.api import API, SCOPES_PATH
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
-from registry.errors import FieldError, conflict, forbidden, validation_error
+from registry.errors import FieldError, conflict, exists_already, forbidden, validation_error
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.packages.package import Peek, peek
@@ -176,7 +177,10 @@ class Submitter:
 
     def _check_free(self, reader: Reader, job: Job) -> None:
         if self._published.has(reader, job.skill_id, job.version):
-            raise conflict(f"Skill '{job.skill_id}' already has or had a version {job.version}, which cannot be reused")
+            raise exists_already(
+                f"Skill '{job.skill_id}' already has or had a version {job.version}, which cannot be reused",
+                f"{API}/skills/{job.skill_id}/versions/{quote(job.version, safe='')}",
+            )
         stored = self._catalog.find(reader, job.skill_id)
         if stored and not reader.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):
             raise conflict(f"Skill '{job.skill_id}' already exists and was not published")

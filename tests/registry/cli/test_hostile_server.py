@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from registry.cli import publish
 from registry.cli.credentials import Login, Logins
 from registry.cli.main import main
+from registry.cli.publishing import sending as publishing
 from registry.cli.remote import backend
 from registry.cli.remote.client import Limits, RegistryClient
 from registry.config.groups import ClientSettings
@@ -87,8 +87,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("SKILL_", "OPENAI"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(publish, "_JOB_SECONDS", -1.0)
-    monkeypatch.setattr(publish, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "_JOB_SECONDS", -1.0)
+    monkeypatch.setattr(publishing, "_POLL_SECONDS", 0.0)
     monkeypatch.setattr(backend, "_STALLED_SECONDS", -1.0)
     monkeypatch.setattr(backend, "_POLL_SECONDS", 0.0)
     Path("lines.ndjson").write_text('{"name": "a", "description": "b"}\n')
@@ -161,7 +161,7 @@ def one_wrong(route: str, body: bytes) -> Writer:
 def test_an_answer_that_never_ends_is_given_up(
     server: HostileRegistry, args: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "_ATTEMPTS", 1)
+    monkeypatch.setattr(publishing, "_ATTEMPTS", 1)
     server.write = getattr(server, name)
     result = run(server, *args, SKILL_REGISTRY_CLIENT_ANSWER_SECONDS="0.01")
     check(result, args)

@@ -211,52 +211,6 @@ class Reindexing(Struct):
     error: str | None = None
 
 
-class Publishing(Struct):
-    """The state of a publish job."""
-
-    class Finding(Struct):
-        """A reason or a warning."""
-
-        kind: str
-        message: str
-        field: str | None
-
-    skill_id: str
-    version: str
-    status: str
-    checksum: str
-    completed_at: str | None
-    errors: list[Finding]
-    warnings: list[Finding]
-
-
-class WaitingReview(Struct):
-    """A package that waits for a review."""
-
-    job_id: str
-    skill_id: str
-    version: str
-    risk: str
-    uploaded_by: str
-    held_at: str
-
-
-class HeldFile(Struct):
-    """A file of a package."""
-
-    path: str
-    size: Count
-    sha256: str
-
-
-class HeldReview(WaitingReview):
-    """A package that waits for a review, or did, with what is in it."""
-
-    previous: str | None
-    findings: list[Findings.Finding]
-    files: list[HeldFile]
-
-
 class Source(Struct):
     """A source of skills."""
 

@@ -1,7 +1,7 @@
 """A catalog on a server, over HTTP."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -11,7 +11,6 @@ from registry.cli.backend import MOST_VERSIONS, CommandFailed, Data, Progress, W
 from registry.cli.remote import answers
 from registry.cli.remote.client import RegistryClient, failure_of
 from registry.cli.remote.relay import relayed
-from registry.cli.search.filters import as_parameters
 from registry.cli.search.last_search import remember_search
 from registry.config.settings import Settings
 from registry.domain.agents import RuleFileKind
@@ -23,7 +22,7 @@ from registry.errors import skill_not_found
 if TYPE_CHECKING:
     from registry.domain.source_entry import NewSource
     from registry.install.schemas import SkillRequest, UpgradeBody
-    from registry.services.schemas import SearchBody
+    from registry.services.schemas import SearchBody, SearchFilters
 
 _POLL_SECONDS = 0.3
 _STALLED_SECONDS = 600.0
@@ -54,7 +53,7 @@ class RemoteBackend:
 
     def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:
         """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
-        chosen = [] if wanted is None else [*as_parameters(wanted.filters)]
+        chosen = [] if wanted is None else [*_parameters(wanted.filters)]
         if wanted is not None and wanted.sort is not None:
             chosen.append(("sort", wanted.sort))
         return self._client.pages(answers.Card, f"{API}/skills", limit, _PAGE, urlencode(chosen))
@@ -202,3 +201,12 @@ def _path_of(skill_id: str, safe: str = "/", below: str = "/skills") -> str:
 
 def _not_found(skill_id: str) -> CommandFailed:
     return CommandFailed(skill_not_found(skill_id).message, "SKILL_NOT_FOUND")
+
+
+def _parameters(filters: "SearchFilters") -> Iterator[tuple[str, str]]:
+    """Yield filters as the parameters of a query string."""
+    values = msgspec.to_builtins(filters)
+    for prefix, fields in (("", values), ("not.", values.pop("not") or {})):
+        for name, value in fields.items():
+            for item in value if isinstance(value, list) else [] if value is None else [value]:
+                yield f"{prefix}{name}", str(item).lower() if isinstance(item, bool) else str(item)

@@ -1,5 +1,6 @@
 """The HTTP client of a server: limits, answers of the right shape or one-line errors, a credential for one origin."""
 
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -33,6 +34,9 @@ _MAX_PAGES_BYTES = 16
 
 _MAX_REASON, _MAX_MESSAGE = 200, 2_000
 """The characters of a library's and of a server's error that are shown."""
+
+_SECONDS = re.compile(r"[0-9]{1,9}")
+"""The header `Retry-After`, if it is no date."""
 
 _RELAYED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 
@@ -225,7 +229,8 @@ class RegistryClient:
                 f"{self.base} is a mirror, from which skills are installed; this command is for its service: "
                 f"--server {service}"
             )
-        raise CommandFailed(f"{failure}{login_hint(self.base) if needs_login else ''}", failure.code, failure.location)
+        hint = login_hint(self.base) if needs_login else ""
+        raise CommandFailed(f"{failure}{hint}", failure.code, failure.location, failure.retry_after)
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -324,11 +329,14 @@ def _failure(response: httpx.Response) -> CommandFailed:
     """Return the error of a response, without a code if it is not one of the API."""
     try:
         answer = read_answer(response.content)
-        return failure_of(answer["error"], response.headers.get("Location"))
+        failure = failure_of(answer["error"], response.headers.get("Location"))
     except (WrongShape, KeyError, TypeError):
         if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             return CommandFailed(_too_large(response.request))
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase[:_MAX_REASON]}")
+    after = response.headers.get("Retry-After", "")
+    failure.retry_after = float(after) if _SECONDS.fullmatch(after) else None
+    return failure
 
 
 def _too_large(request: httpx.Request) -> str:

@@ -1,6 +1,5 @@
 """The filters and orders of a search as options of the command: those that `FilterValues` declares."""
 
-from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -83,12 +82,3 @@ def _excluded(text: str) -> tuple[str, Any]:
     if value not in ("true", "false"):
         command.stop(f"--not {text!r}: the value must be true or false", command.WRONG_USAGE)
     return name, value == "true"
-
-
-def as_parameters(filters: SearchFilters) -> Iterator[tuple[str, str]]:
-    """Yield filters as the parameters of a query string."""
-    values = msgspec.to_builtins(filters)
-    for prefix, fields in (("", values), ("not.", values.pop("not") or {})):
-        for name, value in fields.items():
-            for item in value if isinstance(value, list) else [] if value is None else [value]:
-                yield f"{prefix}{name}", str(item).lower() if isinstance(item, bool) else str(item)

@@ -1,0 +1,1 @@
+"""`skill-registry publish`: packages of authors, and what a registry makes of them."""

@@ -1,0 +1,185 @@
+"""Sends packages to a registry, and says what became of each. What is published already is not sent again."""
+
+import hashlib
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, BinaryIO, cast
+from urllib.parse import quote, unquote
+
+from registry.cli import console
+from registry.cli.backend import CommandFailed, Data, Progress
+from registry.cli.publishing.packages import first_of
+from registry.cli.remote import answers, publishing_answers
+from registry.cli.remote.client import ConnectionFailed, RegistryClient
+from registry.cli.risk import warn_of_risk
+from registry.domain.api import API
+from registry.packages.package import peek, read_files
+from registry.packages.refusal import PackageRefused
+
+ACCEPTED, HELD, UNCHANGED = "accepted", "held", "unchanged"
+
+_ATTEMPTS = 3
+_POLL_SECONDS = 0.3
+_JOB_SECONDS = 600.0
+_LONGEST_WAIT = 120.0
+"""The seconds that a registry may have the command wait before it takes the next package."""
+
+_MOST_WAITS = 20
+
+
+class _ProgressFile:
+    """A file that reports how much of it was read."""
+
+    def __init__(self, file: BinaryIO, progress: Progress) -> None:
+        self._file = file
+        self._progress = progress
+        self._size = file.seek(0, 2)
+        file.seek(0)
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._progress(self._file.tell(), self._size)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+class Sender:
+    """Publishes packages one after the other. With `dry_run`, the registry only checks them.
+
+    The scope of a package that names none is that of the credential, which the first answer tells.
+    """
+
+    def __init__(self, client: RegistryClient, *, dry_run: bool = False, shows_progress: bool = True) -> None:
+        self._client = client
+        self._dry_run = dry_run
+        self._shows_progress = shows_progress
+        self._scope: str | None = None
+
+    def send(self, package: BinaryIO) -> Data:
+        """Return what the registry made of a package: its `skill_id`, `version`, `status`, `errors` and `warnings`.
+
+        The status is `accepted`, `held`, `rejected`, or `unchanged` if the same files are published already. Raises
+        CommandFailed.
+        """
+        if (published := self._published(package)) is not None:
+            return published
+        try:
+            result = self._sent(package)
+        except CommandFailed as error:
+            skill_id = _skill_at(error.location) if error.code == "CONFLICT" else None
+            if skill_id is None:
+                raise
+            self._scope = skill_id.partition("/")[0]
+            if (published := self._published(package)) is None:
+                raise
+            return published
+        self._scope = result["skill_id"].partition("/")[0]
+        return result
+
+    def _published(self, package: BinaryIO) -> Data | None:
+        """Return the result for a package whose version is published with the same files, None for a new version.
+
+        Raises CommandFailed if that version has other files, or is withdrawn.
+        """
+        try:
+            named = peek(package)
+        except PackageRefused:  # the registry says why
+            return None
+        scope = named.scope or self._scope
+        if scope is None:
+            return None
+        skill_id = f"{scope}/{named.name}"
+        path = f"{API}/skills/{quote(skill_id)}/versions/{quote(named.version, safe='')}"
+        try:
+            version = self._client.call(publishing_answers.PublishedVersion, "GET", path)
+            if version.get("withdrawn"):
+                raise CommandFailed(f"{skill_id} {named.version} is withdrawn: publish the skill with a higher version")
+            files = self._client.call(list[publishing_answers.PackageFile], "GET", f"{path}/files")
+        except CommandFailed as error:
+            if error.code == "SKILL_NOT_FOUND":
+                return None
+            raise
+        if changed := _changed(package, files):
+            raise CommandFailed(
+                f"{skill_id} {named.version} is published already, with other files ({first_of(changed)}): raise the "
+                "version, in SKILL.md or skill-project.toml"
+            )
+        result = {"skill_id": skill_id, "version": named.version, "status": UNCHANGED, "errors": [], "warnings": []}
+        return {**result, **self._addresses(skill_id)}
+
+    def _sent(self, package: BinaryIO) -> Data:
+        with console.progress_bar("Uploading", hidden=not self._shows_progress) as progress:
+            file = cast(BinaryIO, _ProgressFile(package, progress))  # httpx calls the methods that it has
+            if self._dry_run:
+                check = self._upload(publishing_answers.PackageCheck, "/registry/publish/check", file)
+                return {**check, "status": ACCEPTED if check["accepted"] else "rejected"}
+            job = self._wait(self._upload(answers.Job, "/registry/publish", file)["job_id"])
+        if job["status"] != ACCEPTED:
+            return job
+        with suppress(CommandFailed):
+            skill = self._client.call(answers.Skill, "GET", f"{API}/skills/{quote(job['skill_id'])}")
+            if skill["version"] == job["version"]:
+                warn_of_risk(skill)
+        return {**job, **self._addresses(job["skill_id"])}
+
+    def _addresses(self, skill_id: str) -> Data:
+        """Return the page of a skill, and the command that installs it."""
+        base = self._client.base
+        return {
+            "page": f"{base}/skills/{quote(skill_id)}",
+            "install": f"skill-registry install {skill_id} --from {base}",
+        }
+
+    def _upload(self, kind: Any, path: str, package: BinaryIO) -> Data:
+        """Send a package, again if the connection breaks, and return the answer. Raises CommandFailed."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
+        upload = partial(self._client.upload, kind, f"{API}{path}", package, headers)
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(ConnectionFailed):
+                return _when_admitted(upload)
+        return _when_admitted(upload)
+
+    def _wait(self, job_id: str) -> Data:
+        """Return a job when it has ended or waits for a review, or after the time limit. Raises CommandFailed."""
+        deadline = time.monotonic() + _JOB_SECONDS
+        while True:
+            path = f"{API}/registry/publish/{quote(job_id, safe='')}/status"
+            job: Data = self._client.call(publishing_answers.Publishing, "GET", path)
+            if job["completed_at"] or job["status"] == HELD or time.monotonic() > deadline:
+                return job
+            time.sleep(_POLL_SECONDS)
+
+
+def _when_admitted(upload: Callable[[], Any]) -> Data:
+    """Return the answer to an upload, after the time for which a registry takes no more. Raises CommandFailed."""
+    for _ in range(_MOST_WAITS):
+        try:
+            return cast(Data, upload())
+        except CommandFailed as error:
+            if error.code != "RATE_LIMITED" or error.retry_after is None or error.retry_after > _LONGEST_WAIT:
+                raise
+            console.note(f"the registry takes no more packages for {error.retry_after:.0f} s: waiting")
+            time.sleep(error.retry_after)
+    return cast(Data, upload())
+
+
+def _skill_at(location: str | None) -> str | None:
+    """Return the id of the skill whose version is at the path of an answer, None if it is another path."""
+    _, mark, rest = (location or "").partition(f"{API}/skills/")
+    skill_id, versions, _ = rest.partition("/versions/")
+    return unquote(skill_id) if mark and versions else None
+
+
+def _changed(package: BinaryIO, files: list[Data]) -> list[str]:
+    """Return the paths that differ between a package and the published files."""
+    published = {file["path"]: file["sha256"] for file in files}
+    own = {entry.name: hashlib.sha256(data).hexdigest() for entry, data in read_files(package)}
+    return sorted(path for path in own.keys() | published.keys() if own.get(path) != published.get(path))
