@@ -33,8 +33,11 @@ from registry.skill_folder.tree import (
 )
 from registry.skill_folder.triggers import triggers_of
 
-READER = 6
-"""The version of what is read. It increases with every change, so that the next scan reads all folders again."""
+READER = 7
+"""The version of what is read. It increases with every change, so that the next scan reads all folders again.
+
+The last change: a skill-project.toml with a byte order mark is read.
+"""
 
 PROJECT_FILE = "skill-project.toml"
 
