@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -35,6 +36,9 @@ _BLANK = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\
 
 _NOT_ASCII = re.compile(r"[^ -~\n]")
 
+_MOST_PADDED = 100
+"""The width in columns up to which the cells of a column are aligned in a pipe."""
+
 _progress: Progress | None = None
 """The bar that is on the terminal now. Lines are printed above it."""
 
@@ -51,8 +55,11 @@ def show(answer: Data, parts: Callable[[Data], Iterator[Part]], *, as_json: bool
         return
     screen = terminal()
     for part in parts(answer):
-        is_whole = not isinstance(part, Table) and not screen.is_terminal  # a program reads whole lines
-        screen.print(line(part) if isinstance(part, str) else part, soft_wrap=is_whole)
+        if isinstance(part, Table) and not screen.is_terminal:
+            for row in _whole_rows(part):
+                screen.print(row, soft_wrap=True)
+        else:  # a program reads whole lines
+            screen.print(line(part) if isinstance(part, str) else part, soft_wrap=not screen.is_terminal)
 
 
 def show_json(answer: object) -> None:
@@ -129,6 +136,23 @@ def _filled(result: Table, rows: Iterable[Sequence[str | Text]]) -> Table:
     for row in rows:
         result.add_row(*(line(cell) if isinstance(cell, str) else cell for cell in row))
     return result
+
+
+def _whole_rows(shown: Table) -> Iterator[Text]:
+    """Yield each row of a table as one line, however long its cells are: a program reads rows line by line.
+
+    A cell that is wider than `_MOST_PADDED` moves the rest of its row only, or else it would widen every row.
+    """
+    _, right, _, left = shown.padding
+    columns = [[column.header, *column.cells] if shown.show_header else [*column.cells] for column in shown.columns]
+    cells = [[str(cell) for cell in column] for column in columns]
+    widths = [
+        max((width for cell in column if (width := cell_len(cell)) <= _MOST_PADDED), default=0) for column in cells
+    ]
+    edge, gap = " " * left * shown.pad_edge, " " * (left + right)
+    for row in zip(*cells, strict=True):
+        padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        yield Text((edge + gap.join(padded)).rstrip())
 
 
 def printable(text: str) -> str:

@@ -20,6 +20,7 @@ _MACH_O = frozenset({b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xf
 _FAT_MACH_O = frozenset({b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf", b"\xbe\xba\xfe\xca", b"\xbf\xba\xfe\xca"})
 _EXPECTED = re.compile(
     r"SKILL\.md|skill-project\.toml|scripts/|references?/|assets/|templates?/|examples?/|resources/|"
+    r"evals/|agents/|"  # the tasks of its author, and what single agents show of it, such as agents/openai.yaml
     r"(?:LICEN[CS]E|NOTICE|COPYING|README|CHANGELOG|AUTHORS)(?:\.[a-z]{1,8})?|"
     r"(?:package\.json|pyproject\.toml|requirements\.txt|\.gitignore|\.gitattributes|\.editorconfig)",
     re.IGNORECASE,

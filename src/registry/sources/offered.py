@@ -19,7 +19,7 @@ _NEVER_SEARCHED = frozenset({"lost+found"})
 _SKILLS = "skills"
 """The folder in which a plugin has its skills, if its manifest names none, and a repository those beside its own."""
 _MATERIAL_FOLDERS = frozenset(
-    {"assets", "data", "doc", "docs", "example", "examples", "reference", "references", "resources", "scripts"}
+    {"assets", "data", "doc", "docs", "evals", "example", "examples", "reference", "references", "resources", "scripts"}
 )
 """Folders in the root of a repository that have no skills beside that of the root, but its material."""
 

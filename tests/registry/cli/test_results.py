@@ -49,6 +49,18 @@ def test_a_pipe_gets_whole_lines_of_fields(server: RunningServer) -> None:
     assert (done.code, done.error) == (0, "")
 
 
+def test_a_pipe_gets_each_row_of_a_table_as_one_line(tmp_path: Path) -> None:
+    path = tmp_path / ("deep" * 30) / "offered"
+    write_skill(path, "pdf-merge", "Merges pdf files.")
+    assert Done(tmp_path, "sources", "add", "near", str(tmp_path)).code == 0
+    assert Done(tmp_path, "sources", "add", "distant", str(path)).code == 0
+    head, *lines = Done(tmp_path, "sources", "list", COLUMNS="40").out.splitlines()
+    rows = {row.split()[0]: row for row in lines}
+    assert str(path) in rows["distant"]
+    assert head.index("Type") == rows["near"].index("local") == rows["distant"].index("local")
+    assert lines == [row.rstrip() for row in lines]
+
+
 @pytest.mark.parametrize("args", [(), ("--explain",)])
 def test_a_terminal_shows_the_risk_of_those_that_are_not_harmless(server: RunningServer, args: tuple[str, ...]) -> None:
     _, shown = screen(server, "search", "pdf", *args)

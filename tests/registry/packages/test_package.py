@@ -94,6 +94,8 @@ def test_unusual_files_are_kept_with_a_warning(tmp_path: Path) -> None:
         "pdf/references/book.epub": b"",
         "pdf/inner/SKILL.md": SKILL,
         "__MACOSX/pdf/._SKILL.md": b"",
+        "pdf/evals/evals.json": b"{}",
+        "pdf/agents/openai.yaml": b"interface: {}",
     }
     package = read(plain_zip(odd), tmp_path / "staged")
     told = {(finding.rule, finding.file) for finding in package.findings.findings}
@@ -102,6 +104,7 @@ def test_unusual_files_are_kept_with_a_warning(tmp_path: Path) -> None:
         ("unexpected-entry", "__MACOSX/"),
         ("skill-within", "inner/SKILL.md"),
     } <= told
+    assert not {file for rule, file in told if rule == "unexpected-entry"} & {"evals/", "agents/"}
     assert {("unusual-extension", "scripts/tool.xyz"), ("unusual-extension", "references/book.epub")} <= told
     assert {("long-skill-file", "SKILL.md"), ("description-length", "SKILL.md")} <= told
     assert package.findings.risk == "none"

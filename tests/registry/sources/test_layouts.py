@@ -193,7 +193,9 @@ def test_folders_for_skills_beside_a_skill_in_the_root_have_skills_of_their_own(
     pages = {f"{folder}/pages/SKILL.md": skill("pages") for folder in ("skills", ".claude/skills")}
     files = {"SKILL.md": skill("Tide Tables"), "cli/skills/moon/SKILL.md": skill("moon"), **pages}
     files["glab-mr/SKILL.md"] = skill("glab-mr")
-    material = {f"{place}/SKILL.md": skill("x") for place in ("examples/x", "docs", "cli/skills/moon/skills/x")}
+    material = {
+        f"{place}/SKILL.md": skill("x") for place in ("examples/x", "evals/x", "docs", "cli/skills/moon/skills/x")
+    }
     fixture = {"tests/skills/y/SKILL.md": skill("y")}
     found = listed(tmp_path / "checkout", files | material | fixture)
     origins = {name: one.origin for name, one in by_id(found).items()}
@@ -206,7 +208,7 @@ def test_folders_for_skills_beside_a_skill_in_the_root_have_skills_of_their_own(
     assert by_id(found)["pages"].warnings == ["the same files are in .claude/skills/pages"]
     assert sorted(found.warnings) == [
         "1 left out, fixtures of tests: tests/skills/y",
-        "2 left out, part of the skill above them: docs, examples/x",
+        "3 left out, part of the skill above them: docs, evals/x, examples/x",
     ]
 
 
