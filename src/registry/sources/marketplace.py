@@ -45,7 +45,8 @@ _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
-_Entry = TypeVar("_Entry")
+_NO_VERSION = msgspec.Raw(b'""')
+_DIGITS = frozenset(bytes([digit]) for digit in b"0123456789")
 
 
 class UnreadableDocument(Exception):
@@ -58,7 +59,7 @@ class Plugin(msgspec.Struct, kw_only=True):
     name: str
     source: str | dict[str, Any]
     description: str = ""
-    version: str = ""
+    version: msgspec.Raw = _NO_VERSION
     author: str | dict[str, Any] = ""
     category: str = ""
     keywords: list[str] | str = msgspec.field(default_factory=list)
@@ -70,7 +71,8 @@ class Plugin(msgspec.Struct, kw_only=True):
     def stated(self) -> dict[str, str]:
         """Return the texts about the plugin that the entry has."""
         author = self.author.get("name", "") if isinstance(self.author, dict) else self.author
-        texts = {"version": self.version, "author": author, "license": self.license, "description": self.description}
+        version = version_text(self.version)
+        texts = {"version": version, "author": author, "license": self.license, "description": self.description}
         return {name: text for name, text in texts.items() if isinstance(text, str) and text.strip()}
 
     @property
@@ -109,11 +111,14 @@ class FlatSkill(msgspec.Struct, kw_only=True):
     id: str
     name: str = ""
     description: str = ""
-    version: str = ""
+    version: msgspec.Raw = _NO_VERSION
     author: str = ""
     tags: list[str] | str = msgspec.field(default_factory=list)
     capabilities: list[str] | str = msgspec.field(default_factory=list)
     download_url: str | None = None
+
+
+_Entry = TypeVar("_Entry", Plugin, FlatSkill)
 
 
 class _PluginRoot(msgspec.Struct, rename="camel"):
@@ -169,9 +174,28 @@ def _entries(raws: Sequence[msgspec.Raw], kind: type[_Entry], warnings: list[str
         warnings.append(f"only the first {MAX_ENTRIES:,} of {len(raws):,} entries are read")
     for number, raw in enumerate(raws[:MAX_ENTRIES]):
         try:
-            yield read_json(raw, kind)
+            entry = read_json(raw, kind)
         except JsonUnreadable as error:
             warnings.append(f"entry {number} was skipped: {str(error)[:200]}")
+            continue
+        if _is_number(entry.version):
+            warnings.append(f"entry {number} has a number as its version, which is read as a text: quote it")
+        yield entry
+
+
+def version_text(raw: msgspec.Raw) -> str:
+    """Return the version of an entry: a text, or a number as it is written; empty for any other value."""
+    if _is_number(raw):
+        return bytes(raw).decode("ascii")
+    try:
+        value = read_json(raw)
+    except JsonUnreadable:  # only its beginning and end were looked at until now
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def _is_number(raw: msgspec.Raw) -> bool:
+    return bytes(raw)[:1] in _DIGITS
 
 
 def remote_listing(
@@ -293,7 +317,7 @@ def _plugin_origin(source: Mapping[str, Any]) -> Origin:
 
 def flat_skill(skill: FlatSkill, absolute: Callable[[str], str]) -> Listed:
     """Return an entry of the flat form as a skill. Raises RegistryError, ValueError."""
-    fields = msgspec.to_builtins(skill) | {"name": skill.name or skill.id}
+    fields = msgspec.structs.asdict(skill) | {"name": skill.name or skill.id, "version": version_text(skill.version)}
     if skill.download_url:
         url = absolute(skill.download_url)
         fields |= {"download_url": url, "origin": parse_origin({"type": "zip", "url": url})}

@@ -54,6 +54,23 @@ def test_the_origin_of_a_plugin_is_read(source: dict[str, str], origin: GitOrigi
     assert (skill.origin, skill.author, skill.tags) == (origin, "Ada", ["forms", "office"])
 
 
+@pytest.mark.parametrize(
+    ("version", "read", "is_noted"),
+    [
+        *(("1.10", "1.10.0", True), ("2", "2.0.0", True), ("1e400", "1.0.0", True), ('"1.2"', "1.2.0", False)),
+        *(("null", "1.0.0", False), ("-1", "1.0.0", False), ("[1]", "1.0.0", False)),
+    ],
+)
+def test_a_version_that_is_no_text_costs_no_entry(version: str, read: str, is_noted: bool) -> None:
+    source = '{"source": "github", "repo": "acme/pdf"}'
+    plugins = f'{{"plugins": [{{"name": "pdf", "source": {source}, "version": {version}}}]}}'
+    flat = f'{{"skills": [{{"id": "pdf", "description": "x", "version": {version}}}]}}'
+    for document in (plugins, flat):
+        found = listing(document.encode())
+        assert [skill.version for skill in found.skills] == [read]
+        assert [("number as its version" in warning) for warning in found.warnings] == [True] * is_noted
+
+
 def test_a_plugin_with_several_skills_is_listed_as_several() -> None:
     found = plugin({"source": "github", "repo": "acme/office"}, skills=["./skills/xlsx", "./skills/docx", "./"])
     origins = {skill.id: skill.origin.subdir for skill in found.skills if isinstance(skill.origin, GitOrigin)}
