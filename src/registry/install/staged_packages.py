@@ -14,6 +14,7 @@ from registry.domain.file_names import printable_name
 from registry.domain.hosts import is_loopback_host
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin
 from registry.domain.repository_addresses import RepositoryAddress
+from registry.domain.skill_file import is_skill_file
 from registry.errors import FieldError, forbidden, validation_error
 from registry.inspection.inspector import Inspector
 from registry.install.package_cache import PackageCache
@@ -246,7 +247,8 @@ def _name_at(wanted: Origin | ChosenRelease | Path) -> str | None:
     if isinstance(wanted, LocalOrigin):
         return Path(os.path.abspath(wanted.path)).name.removesuffix(".zip") or "skill"  # noqa: PTH100 - no look-up
     place = getattr(wanted, "subdir", None) or urlsplit(str(getattr(wanted, "url", ""))).path
-    last = unquote(place.rstrip("/").rpartition("/")[2])
+    parts = unquote(place).rstrip("/").split("/")
+    last = parts[-2] if len(parts) > 1 and is_skill_file(parts[-1]) else parts[-1]
     return last.removesuffix(".git").removesuffix(".zip").removesuffix(".skill") or "skill"
 
 

@@ -3,24 +3,28 @@
 import posixpath
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
 from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin, origin_at
 from registry.domain.repository_addresses import RepositoryAddress
+from registry.domain.skill_file import SKILL_FILE, is_skill_file
 from registry.domain.source_entry import SourceEntry
-from registry.outbound import OutboundClient, OutboundError, redact_url
+from registry.outbound import OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
 from registry.outbound.git_links import CheckoutNote
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.sources.downloads import IN_FLIGHT, Downloads
+from registry.sources.marketplace import MAX_DOCUMENT_BYTES, UnreadableDocument
 from registry.sources.readers import readers
 from registry.sources.source_reader import SourceContents
 from registry.sources.tree import skill_in
 from registry.sources.urls import WithCredentials
+from registry.sources.well_known import INDEX_PATHS, read_index
 
 FOLDER = "sources"
 """The folder for fetched files in the data directory."""
@@ -74,10 +78,24 @@ class Fetcher:
         """
         return self._readers[source.type].read(source, mark)
 
+    def has_index(self, url: str) -> bool:
+        """Return whether a site has an index of skills below a URL, as far as it answers."""
+        for place in INDEX_PATHS:
+            address = f"{url.rstrip('/')}/{place}"
+            with suppress(OutboundError, UnreadableDocument):
+                response = self._downloads.get(address, Validators(), MAX_DOCUMENT_BYTES)
+                return bool(read_index(response.body or b"", response.url).skills)
+        return False
+
     @contextmanager
     def fetching(self, origin: Origin) -> Iterator[Fetched]:
         """Fetch an origin for the block: a folder, or a zip. Raises what `fetch` raises."""
         with self._downloads.temporary() as folder:
+            if isinstance(origin, HttpOrigin) and is_skill_file(urlsplit(origin.url).path.rpartition("/")[2]):
+                (folder / "skill").mkdir()
+                self._downloads.download(origin.url, folder / "skill" / SKILL_FILE)
+                yield Fetched(None, folder / "skill")
+                return
             fetched = self.fetch(origin, folder / "fetched")
             if isinstance(origin, ZipOrigin) and origin.subdir:
                 place = self._downloads.unpack(fetched.path, folder / "unpacked") / origin.subdir

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import posixpath
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -32,7 +33,9 @@ from registry.sources.plugin_reader import below
 from registry.sources.source_reader import Elsewhere, SourceContents, SourceReader
 from registry.sources.tree import read_tree
 from registry.sources.urls import as_user_of, without_credentials
+from registry.sources.well_known import INDEX_PATHS, is_index, read_index
 
+_INDEX_FOLDERS = tuple(f"/{posixpath.dirname(place)}" for place in INDEX_PATHS)
 _NOTES = "notes.json"
 """The file beside a checkout that says what it lacks. Names of sources have no dot."""
 
@@ -77,7 +80,7 @@ class GitReader:
 
 
 class MarketplaceReader:
-    """Reads marketplace documents."""
+    """Reads marketplace documents and indexes of skills at URLs."""
 
     def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads
@@ -85,27 +88,32 @@ class MarketplaceReader:
     def read(self, source: SourceEntry, mark: str) -> SourceContents | None:
         """See `SourceReader.read`."""
         stored = self._downloads.folder / source.name / "marketplace.json"
-        response = self._document(str(source.url), _validators(mark) if stored.is_file() else Validators())
+        place, response = self._document(str(source.url), _validators(mark) if stored.is_file() else Validators())
         if response.body is None:
             return None
         plugins = Elsewhere(self._downloads, source)
-        listing = remote_listing(parse_document(response.body), _absolute_to(response.url), plugins)
+        if is_index(place):
+            listing = read_index(response.body, response.url)
+        else:
+            listing = remote_listing(parse_document(response.body), _absolute_to(response.url), plugins)
         stored.parent.mkdir(parents=True, exist_ok=True)
         stored.write_bytes(response.body)
         return plugins.contents(json.dumps(response.validators), listing)
 
-    def _document(self, url: str, validators: Validators) -> FetchedResponse:
-        """Return the document at a URL or at one of the default paths below it."""
+    def _document(self, url: str, validators: Validators) -> tuple[str, FetchedResponse]:
+        """Return the document at a URL or at one of the default paths below it, and its place."""
         problem: Exception | None = None
         for place in _places(url):
             try:
                 response = self._downloads.get(place, validators, MAX_DOCUMENT_BYTES)
-                if response.body is not None:
+                if response.body is not None and is_index(place):
+                    read_index(response.body, response.url)
+                elif response.body is not None:
                     parse_document(response.body)
             except (OutboundError, UnreadableDocument) as error:
                 problem = problem or error
             else:
-                return response
+                return place, response
         raise problem or OutboundError(f"{redact_url(url)} has no marketplace document")
 
 
@@ -184,7 +192,9 @@ def _places(url: str) -> list[str]:
     parts = urlsplit(url)
     if parts.query or parts.path.endswith((".json", "/marketplace")):
         return [url]
-    return [f"{url.rstrip('/')}/{place}" for place in DEFAULT_PATHS]
+    if parts.path.rstrip("/").endswith(_INDEX_FOLDERS):
+        return [f"{url.rstrip('/')}/index.json"]
+    return [f"{url.rstrip('/')}/{place}" for place in (*DEFAULT_PATHS, *INDEX_PATHS)]
 
 
 def _absolute_to(base: str) -> Callable[[str], str]:

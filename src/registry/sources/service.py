@@ -170,7 +170,7 @@ class Sources:
             raise conflict(f"Source '{new.name}' already exists")
         if len(entries) >= MAX_SOURCES:
             raise conflict(f"There are already {MAX_SOURCES} sources, which is the maximum")
-        source = detected(new, self._clients.open)
+        source = detected(new, self._clients.open, self.fetcher.has_index)
         self._store.add(source)
         self._refresh([source], self._settings.limits.source_wait_seconds)
         self._followers.follow(self.entries())

@@ -107,6 +107,12 @@ def test_an_installed_pointer_of_git_lfs_is_told_of(world: World) -> None:
     assert told.startswith("assets/base.pptx is a pointer of git LFS, not the file")
 
 
+def test_a_single_skill_file_at_a_url_is_installed(world: World) -> None:
+    world.web.answers["/skills/solo/SKILL.md"] = reply(b"---\ndescription: Does one thing.\n---\n# Solo\n")
+    solo = world.installed(origin={"type": "http", "url": f"{world.web.url}/skills/solo/SKILL.md"})
+    assert (solo["id"], solo["description"]) == ("solo", "Does one thing.")
+
+
 def test_no_other_ref_is_installed(world: World) -> None:
     for tail in ("#absent", "/tree/absent/skills/one", "/src/tag/main/skills/one", "#fix"):
         refused = world.install(origin=world.hub.url("mono") + tail)

@@ -108,6 +108,18 @@ def test_the_root_lists_the_skills_that_the_settings_name(site: Site) -> None:
         assert index["skills"][0]["digest"] == f"sha256:{digest}"
 
 
+def test_an_index_is_a_source_of_another_service(site: Site, tmp_path: Path) -> None:
+    places = {"one": f"/s/{site.skill_id}", "whole": f"/{FOLDERS[0]}", "older": f"/{FOLDERS[1]}/index.json"}
+    with RunningServer(tmp_path, "--outbound-allowed-host", "127.0.0.1") as other:
+        for name, place in places.items():
+            added = other.api("POST", "/registry/sources", json={"name": name, "url": f"{site.server.url}{place}"})
+            data = added.json()["data"]
+            assert (added.status_code, data["type"], data["skills"], data["error"]) == (201, "http", 1, None), data
+        installed = other.api("POST", "/skills", json={"origin": "one/whittle"})
+        assert installed.status_code == 201, installed.text
+        assert (tmp_path / "skills/whittle/scripts/run.sh").read_bytes() == SCRIPT
+
+
 def test_without_that_setting_there_is_no_root_index(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "whittle", "Carves spoons with great care.")
     with RunningServer(tmp_path) as server:

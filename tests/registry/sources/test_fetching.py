@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from registry.domain.origins import GitOrigin, GitRef, LocalOrigin, ZipOrigin
+from registry.domain.origins import GitOrigin, GitRef, HttpOrigin, LocalOrigin, ZipOrigin
 from registry.domain.source_entry import SourceEntry
 from registry.outbound import AddressPolicy, OutboundClient, OutboundError
 from registry.outbound.git import Git
@@ -109,6 +109,40 @@ def test_a_document_may_be_the_url_itself(web: WebServer, tmp_path: Path, path: 
     read = fetcher(tmp_path).read(SourceEntry(name="web", type="http", url=f"{web.url}{path}"), "")
     assert read is not None
     assert [skill.id for skill in read.listing.skills] == ["pdf"]
+
+
+def test_an_index_of_skills_is_read_in_both_versions(web: WebServer, tmp_path: Path) -> None:
+    skills = [
+        {"name": "pdf", "type": "archive", "url": "pdf.zip", "description": "Forms.", "digest": "sha256:00"},
+        {"name": "csv", "type": "skill-md", "url": "/other/csv/SKILL.md", "description": "Tables."},
+        {"name": "old", "files": ["SKILL.md"]},
+        {"name": "files", "files": ["SKILL.md", "a.md"]},
+        {"name": "tar", "type": "archive", "url": "tar.tar.gz"},
+        {"name": "../x", "url": "x.zip"},
+        {"name": "inner", "url": "file:///etc/passwd"},
+        5,
+    ]
+    place = "/.well-known/agent-skills/index.json"
+    web.answers[place] = reply(json.dumps({"$schema": "…/0.2.0/schema.json", "skills": skills}).encode(), ETag='"a"')
+    web.answers["/other/csv/SKILL.md"] = reply(SKILL.encode())
+    reader, source = fetcher(tmp_path), SourceEntry(name="web", type="http", url=web.url)
+    assert (reader.has_index(web.url), reader.has_index(f"{web.url}/else")) == (True, False)
+    read = reader.read(source, "")
+    assert read is not None
+    folder = web.url + place.removesuffix("/index.json")
+    csv = HttpOrigin(url=f"{web.url}/other/csv/SKILL.md")
+    assert {skill.id: skill.origin for skill in read.listing.skills} == {
+        "pdf": ZipOrigin(url=f"{folder}/pdf.zip"),
+        "csv": csv,
+        "old": HttpOrigin(url=f"{folder}/old/SKILL.md"),
+        "files": None,
+        "tar": None,
+    }
+    reasons = {skill.id: skill.not_installable for skill in read.listing.skills if not skill.installable}
+    assert set(reasons) == {"files", "tar"}
+    assert len(read.listing.warnings) == 3
+    with reader.fetching(csv) as fetched:
+        assert (fetched.path / "SKILL.md").read_text() == SKILL
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"x" * (11 << 20)])
