@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -23,6 +25,7 @@ from registry.cli.installing.rows import (
 )
 from registry.cli.installing.steps import (
     NEEDED,
+    Act,
     Row,
     Step,
     in_registry,
@@ -40,6 +43,7 @@ from registry.domain.repository_addresses import RepositoryAddress, of_owner
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest
 from registry.project.manifest_file import ManifestFile
+from registry.project.skills_json import OtherSkill, is_other_lock, skills_in
 from registry.runtime.home_folder import expanded
 
 _PARTS_OF_ADDRESS = 2
@@ -82,6 +86,7 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
     skill-registry install github:owner/repo@pdf                         the skill pdf of a repository
     skill-registry install https://example.org/pdf.zip
     skill-registry install ../pdf-forms
+    skill-registry install skills-lock.json            what 'npx skills' has installed in a project
     skill-registry install                             what the project's manifest names
 
     A skill that no source lists comes from your registry: the one that SKILL_REGISTRY_SERVER names, or of your login.
@@ -102,7 +107,8 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
     saves = bool(origins) and not wishes.no_save and server is None
     if origins:
         manifest = ManifestFile(settings.project.file) if saves else None
-        steps = [_reported(settings, _step(text, registries, manifest, wishes), registries.named) for text in origins]
+        wanted = chain.from_iterable(_steps(text, registries, manifest, wishes) for text in origins)
+        steps = [_reported(settings, step, registries.named) for step in wanted]
     else:
         steps = _project_steps(settings, registries, wishes, is_here=server is None)
     row_of = partial(placed, settings.skills_dir)
@@ -242,6 +248,35 @@ def _agent_work(settings: Settings, wishes: _Wishes, server: str | None) -> Agen
     return AgentWork.begin(
         settings, wishes.agents, links=wishes.links, is_global=wishes.is_global, save=not wishes.no_save
     )
+
+
+def _steps(text: str, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Iterator[Step]:
+    """Yield the step for an argument of the command, or those for the skills that the lock of another tool names."""
+    if not is_other_lock(text):
+        yield _step(text, registries, manifest, wishes)
+        return
+    if wishes.editable or registries.given is not None:
+        command.stop(f"{text} says where its skills are: leave out --from and --editable", command.WRONG_USAGE)
+    try:
+        for skill in skills_in(Path(text)):
+            yield skill.name, _of_other_lock(skill, registries, manifest, wishes)
+    except (ValueError, OSError) as error:
+        command.stop(error, command.WRONG_USAGE)
+
+
+def _of_other_lock(skill: OtherSkill, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Act:
+    """Return what is done for a skill in the lock of another tool. One that cannot be installed stops no other."""
+
+    def act(backend: CommandBackend) -> Row:
+        if skill.address is None:
+            raise CommandFailed(skill.reason)
+        try:
+            parse_origin(skill.address)
+        except RegistryError as error:
+            raise CommandFailed(error.message) from None
+        return _step(skill.address, registries, manifest, wishes)[1](backend)
+
+    return act
 
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Step:

@@ -12,6 +12,8 @@ import msgspec
 from registry.catalog.folder_fields import skill_of_folder
 from registry.catalog.installs import InstalledRelease, InstallRecord, find_install, put_install, with_install
 from registry.catalog.skill_rows import FolderState
+from registry.catalog.store import Catalog, StoredSkill
+from registry.db import Transaction
 from registry.domain.models import timestamp
 from registry.domain.origins import LocalOrigin, RegistryOrigin, SourceOrigin
 from registry.install.parts import InstallParts
@@ -19,7 +21,7 @@ from registry.packages.metadata import installed_metadata
 from registry.packages.refusal import PackageRefused
 from registry.project.local_paths import located
 from registry.project.lock_file import LockedSkill
-from registry.skill_folder import UnreadableSkill, has_digest, read_skill_folder
+from registry.skill_folder import SkillFolder, UnreadableSkill, has_digest, read_skill_folder
 
 
 def adopt_locked(parts: InstallParts) -> None:
@@ -54,11 +56,18 @@ def _adopt(parts: InstallParts, entry: LockedSkill, folder: Path, former: Instal
             return
         if find_install(transaction, entry.path) != former:  # another process has installed it meanwhile
             return
-        skill = skill_of_folder(read, stored.skill.id, stored.skill.enabled, entry.path)
-        skill = with_install(msgspec.structs.replace(skill, findings=stored.skill.findings), record)
-        put_install(transaction, entry.path, record)
-        state = FolderState(entry.path, stored.fingerprint)
-        parts.catalog.save(transaction, skill, read.body, state, files=read.files)
+        record_in_place(parts.catalog, transaction, stored, read, record)
+
+
+def record_in_place(
+    catalog: Catalog, transaction: Transaction, stored: StoredSkill, read: SkillFolder, record: InstallRecord
+) -> None:
+    """Give a skill of the catalog, whose folder was read, an install record."""
+    path = str(stored.folder)
+    skill = skill_of_folder(read, stored.skill.id, stored.skill.enabled, path)
+    skill = with_install(msgspec.structs.replace(skill, findings=stored.skill.findings), record)
+    put_install(transaction, path, record)
+    catalog.save(transaction, skill, read.body, FolderState(path, str(stored.fingerprint)), files=read.files)
 
 
 def _record(parts: InstallParts, entry: LockedSkill, folder: Path, former: InstallRecord | None) -> InstallRecord:

@@ -20,11 +20,18 @@ from registry.catalog.store import StoredSkill
 from registry.db import Transaction
 from registry.domain.models import RESERVED_IDS
 from registry.errors import conflict
+from registry.install.adopting import record_in_place
 from registry.install.parts import InstallParts
 from registry.install.staged_packages import Staged
 from registry.packages.package import Package
 from registry.packages.update_diff import Footprint, update_findings
-from registry.skill_folder import placing_skill_folder, replacing_skill_folder, tree_digest
+from registry.skill_folder import (
+    has_digest,
+    placing_skill_folder,
+    read_skill_folder,
+    replacing_skill_folder,
+    tree_digest,
+)
 from registry.skill_folder.ids import slug
 
 
@@ -59,11 +66,15 @@ class Placement(NamedTuple):
 
 
 class _Announced(NamedTuple):
-    """A package whose record is stored: its place, and the record while the folder is not moved yet."""
+    """A package whose record is stored: its place, and the record while the folder is not moved yet.
+
+    `by_hand` is the skill in the folder if its files are there already without a record: then it only gets the record.
+    """
 
     placement: Placement
     folder: Path
     install: InstallRecord
+    by_hand: StoredSkill | None = None
 
 
 class Placer:
@@ -102,7 +113,8 @@ class Placer:
         return folder.name
 
     def _skill_id(self, step: _Announced) -> str:
-        return step.placement.former.stored.skill.id if step.placement.former else step.folder.name
+        stored = step.placement.former.stored if step.placement.former else step.by_hand
+        return stored.skill.id if stored else step.folder.name
 
     def _announce(self, transaction: Transaction, placement: Placement, taken: set[str]) -> _Announced:
         """Store the record of a package that is going to be moved into place."""
@@ -114,6 +126,10 @@ class Placer:
             install = msgspec.structs.replace(placement.former.install, following=install)
             put_install(transaction, path, install)
             return _Announced(placement, self._local.root / path, install)
+        folder = self._local.root / placement.package.name
+        by_hand = self._by_hand(transaction, folder, placement.package) if folder.name not in taken else None
+        if by_hand is not None:
+            return _Announced(placement, folder, install, by_hand)
         folder = self._free_folder(transaction, placement.package.name, install.listed, taken)
         if folder.name != placement.package.name:
             install = msgspec.structs.replace(install, name=placement.package.name)
@@ -122,7 +138,11 @@ class Placer:
 
     def _move(self, transaction: Transaction, undo: ExitStack, step: _Announced) -> None:
         """Move an announced package, and record it. `undo` moves it back."""
-        placement, folder, install = step
+        placement, folder, install, by_hand = step
+        if by_hand is not None and by_hand == self._by_hand(transaction, folder, placement.package):
+            record_in_place(self._catalog, transaction, by_hand, read_skill_folder(folder), install)
+            self._parts.notify_accepted(transaction, by_hand.skill.id, placement.package)
+            return
         if placement.former is None:
             self._refuse_taken(transaction, folder)
             put_install(transaction, folder.name, install)  # another process may have changed it meanwhile
@@ -140,6 +160,13 @@ class Placer:
         changes = [note.message for note in placement.install.notes]
         self._catalog.set_version_changes(transaction, current.key, placement.version, changes)
         self._parts.notify_accepted(transaction, stored.skill.id, placement.package)
+
+    def _by_hand(self, transaction: Transaction, folder: Path, package: Package) -> StoredSkill | None:
+        """Return the skill in a folder if it has the files of a package, put there by hand or by another tool."""
+        stored = self._catalog.find_at(transaction, folder.name)
+        if stored is None or stored.fingerprint is None or find_install(transaction, folder.name) is not None:
+            return None
+        return stored if not folder.is_symlink() and has_digest(folder, package.digest) else None
 
     def _free_folder(self, transaction: Transaction, name: str, listed: str | None, taken: set[str]) -> Path:
         """Return the folder of a new skill. A source may list several skills of one name, under different ids.
