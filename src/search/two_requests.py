@@ -60,9 +60,9 @@ def _sides(place: Division, pieces: Matrix, words: Matrix) -> Sides:
     return Sides((place.before, place.after), vectors, float(vectors[0] @ vectors[1]), place.is_marked)
 
 
-def with_both(whole: Ranking, found: Sequence[Ranking], sides: Sides) -> Ranking:
+def with_both(whole: Ranking, halves: Sequence[Ranking], sides: Sides) -> Ranking:
     """Return the ranking of the whole, with the first page filled from both sides too if they are two requests."""
-    own, *pages = (ranking[:PAGE] for ranking in (whole, *found))
+    own, *pages = (ranking[:PAGE] for ranking in (whole, *halves))
     # What has no evidence at all, such as a side of unknown words, is no request.
     if not all(page and evidence_of(page[0].score) > 0 for page in (own, *pages)):
         return whole

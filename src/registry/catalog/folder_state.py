@@ -29,12 +29,12 @@ def new_fingerprint(skill_file: os.stat_result) -> str:
     return f"{_VERSIONS}-{fingerprint_of_files([(SKILL_FILE, skill_file)])}"
 
 
-def is_where_it_was(folder: Path, known: str | None) -> bool:
+def is_where_it_was(folder: Path, fingerprint: str | None) -> bool:
     """Return whether no link has replaced a folder, or a parent of it, since it had the fingerprint `known`.
 
     Only a scan decides which links are followed. A folder that is gone is where it was.
     """
-    _, separator, mark = (known or "").partition(_LINK_MARK)
+    _, separator, mark = (fingerprint or "").partition(_LINK_MARK)
     return _link_mark(folder) == separator + mark or not os.path.lexists(folder)
 
 

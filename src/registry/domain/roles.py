@@ -136,9 +136,9 @@ def includes(held: str, needed: str) -> bool:
     return _RANK.get(held, -1) >= _RANK.get(needed, _RANK["admin"])
 
 
-def lower(one: Role, other: Role) -> Role:
+def lower(role: Role, other: Role) -> Role:
     """Return the lower of two roles."""
-    return one if includes(other, one) else other
+    return role if includes(other, role) else other
 
 
 def scope_of(subject: str) -> str:

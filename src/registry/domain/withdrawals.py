@@ -75,10 +75,10 @@ class Withdrawn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         return f"{self.state} on {printable_reason(self.at[:10])}{reason}{instead}"
 
 
-def says_more(note: WithdrawalNote, known: Withdrawn | None) -> bool:
+def says_more(note: WithdrawalNote, former: Withdrawn | None) -> bool:
     """Return whether a note says anything that is not known of a withdrawal. A note without a text says nothing."""
     said = (note.reason, note.replacement)
-    return any(said) and (known is None or said != (known.reason, known.replacement))
+    return any(said) and (former is None or said != (former.reason, former.replacement))
 
 
 def printable_reason(text: str) -> str:

@@ -72,10 +72,10 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         """The release of a registry that a lock names, if one does."""
         return locked_release(self.requirement, self.package, self.log)
 
-    def refusal(self, installed: Installed, shown: str) -> RegistryError:
+    def refusal(self, installed: Installed, name: str) -> RegistryError:
         """Return the CONFLICT with a skill that is installed from this origin; `shown` is its id there."""
         skill_id, version, record = installed
-        named = f"'{shown}' is already installed" + (f" as '{skill_id}'" if shown != skill_id else "")
+        named = f"'{name}' is already installed" + (f" as '{skill_id}'" if name != skill_id else "")
         if not admits(self.requirement, version):
             hint = f"'skill-registry upgrade {skill_id} --version {self.requirement}' changes it"
             return conflict(f"{named} in version {version}: {hint}")

@@ -18,10 +18,10 @@ def without_credentials(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def with_user_of(given: str, url: str) -> str:
+def with_user_of(original: str, url: str) -> str:
     """Return a URL with the user and password of another one, if both have the same host."""
     parts = urlsplit(url)
-    with_user = urlsplit(given).netloc
+    with_user = urlsplit(original).netloc
     return parts._replace(netloc=with_user).geturl() if with_user.rpartition("@")[2] == parts.netloc else url
 
 

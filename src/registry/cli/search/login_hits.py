@@ -13,7 +13,7 @@ SECONDS = 5.0
 _ORDER = ("high", "medium", "keyword", "low")
 
 
-def with_login_hits(settings: Settings, server: str, body: SearchBody, found: Data) -> Data:
+def with_login_hits(settings: Settings, server: str, body: SearchBody, data: Data) -> Data:
     """Return the results of the data directory with those of a registry, whose hits have a `server`.
 
     The more relevant come first, then those of a higher score. A registry that does not answer is a note.
@@ -23,13 +23,13 @@ def with_login_hits(settings: Settings, server: str, body: SearchBody, found: Da
             answer = RemoteBackend(client, settings).search(body)
     except CommandFailed as error:
         console.note(f"only {settings.data_dir.name} was searched: {error}")
-        return found
+        return data
     console.note(f"searched {settings.data_dir.name}, and {server} (your login)")
-    here = {hit["skill"]["id"]: hit["skill"]["description"] for hit in found["skills"]}
+    here = {hit["skill"]["id"]: hit["skill"]["description"] for hit in data["skills"]}
     hits = [{**hit, "server": server} for hit in answer["skills"] if not _is_installed(hit["skill"], here)]
-    skills = sorted([*found["skills"], *hits], key=_rank)[: body.limit]
-    warnings = list(dict.fromkeys([*found["warnings"], *answer["warnings"]]))
-    return {**found, "skills": skills, "count": len(skills), "warnings": warnings}
+    skills = sorted([*data["skills"], *hits], key=_rank)[: body.limit]
+    warnings = list(dict.fromkeys([*data["warnings"], *answer["warnings"]]))
+    return {**data, "skills": skills, "count": len(skills), "warnings": warnings}
 
 
 def _is_installed(card: Data, here: dict[str, str]) -> bool:

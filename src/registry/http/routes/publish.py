@@ -207,10 +207,10 @@ async def package_response(
     return sent_package(package, release.size, f"{skill_id.rpartition('/')[2]}-{version}.zip", response)
 
 
-def sent_package(package: BinaryIO, size: int, name: str, known: Response[Any]) -> Stream:
+def sent_package(package: BinaryIO, size: int, name: str, response: Response[Any]) -> Stream:
     """Return the response with an open package of `size` bytes, to be saved as `name`, with the headers of `known`."""
     headers = {
-        **known.headers,
+        **response.headers,
         "Content-Length": str(size),
         "Content-Disposition": f'attachment; filename="{name}"',
         "X-Content-Type-Options": "nosniff",

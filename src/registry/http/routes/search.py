@@ -122,19 +122,19 @@ async def _search(request: Request[Any, Any, Any], services: Services, body: Sea
     return answered(request.scope, services, outcome)
 
 
-def answered(scope: Any, services: Services, found: SearchOutcome) -> Ok[SearchData]:
+def answered(scope: Any, services: Services, outcome: SearchOutcome) -> Ok[SearchData]:
     """Return the response to a search, count it, and allow it to be cached while it is true."""
-    services.searched(found.data.mode, found.data.took_ms / 1000)
+    services.searched(outcome.data.mode, outcome.data.took_ms / 1000)
     for name in request_state(scope).ignored_query:
-        found.data.warnings.append(f"ignored: there is no query parameter '{name}'")
-    _keep(scope, found.holds_at)
-    return Ok(found.data)
+        outcome.data.warnings.append(f"ignored: there is no query parameter '{name}'")
+    _keep(scope, outcome.holds_at)
+    return Ok(outcome.data)
 
 
-def resolved(scope: Any, found: ResolveOutcome) -> Ok[ResolveData]:
+def resolved(scope: Any, outcome: ResolveOutcome) -> Ok[ResolveData]:
     """Return the response to an agent's search, and allow it to be cached while it is true."""
-    _keep(scope, found.holds_at)
-    return Ok(found.data)
+    _keep(scope, outcome.holds_at)
+    return Ok(outcome.data)
 
 
 def _keep(scope: Any, holds_at: int | None) -> None:

@@ -81,10 +81,10 @@ def entry(services: Services, base_url: str, card: bytes) -> Entry:
     )
 
 
-def result(services: Services, base_url: str, found: FoundSkill) -> Result:
+def result(services: Services, base_url: str, hit: FoundSkill) -> Result:
     """Return the entry of a skill that a search found."""
-    fields = msgspec.structs.asdict(entry(services, base_url, bytes(found.skill)))
-    return Result(**fields, score=round(100 * min(max(found.score, 0.0), 1.0)), source=f"{base_url}/ard")
+    fields = msgspec.structs.asdict(entry(services, base_url, bytes(hit.skill)))
+    return Result(**fields, score=round(100 * min(max(hit.score, 0.0), 1.0)), source=f"{base_url}/ard")
 
 
 def _url(services: Services, base_url: str, card: SkillCard) -> str:

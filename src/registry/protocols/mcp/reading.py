@@ -43,23 +43,24 @@ class _Id(msgspec.Struct):
     id: str
 
 
-def skill_text(services: Services, caller: Caller, asked: GetArguments) -> Text:
+def skill_text(services: Services, caller: Caller, arguments: GetArguments) -> Text:
     """Return the SKILL.md of a skill and where its files are, or one file, below warnings: it is withdrawn, or risky.
 
     All of it is in `text`. Raises SKILL_NOT_FOUND, NOT_FOUND, CONFLICT, SERVICE_UNAVAILABLE.
     """
-    skill = known_skill(services, asked.id)
-    if asked.version is None and not skill.enabled:
-        raise skill_not_found(asked.id)
-    text = _found(services, caller, asked, skill)
+    skill = known_skill(services, arguments.id)
+    if arguments.version is None and not skill.enabled:
+        raise skill_not_found(arguments.id)
+    text = _found(services, caller, arguments, skill)
     if text.is_error:
         return text
-    withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, asked.version))
-    needed = ", ".join(skill.dependencies) if asked.version in (None, skill.version) and asked.file is None else ""
+    withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, arguments.version))
+    is_whole = arguments.version in (None, skill.version) and arguments.file is None
+    needed = ", ".join(skill.dependencies) if is_whole else ""
     needs = f"This skill needs other skills too: {needed}.\n" if needed else ""
-    warning = f"{withdrawn}{risk_warning(findings_of(services, skill, asked.version))}{needs}"
-    budget = asked.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
-    return Text(f"{warning}{_within(text, asked, budget)}")
+    warning = f"{withdrawn}{risk_warning(findings_of(services, skill, arguments.version))}{needs}"
+    budget = arguments.max_tokens * CHARACTERS_PER_TOKEN - len(warning)
+    return Text(f"{warning}{_within(text, arguments, budget)}")
 
 
 def known_skill(services: Services, skill_id: str) -> Skill:

@@ -88,29 +88,29 @@ class _Hit(NamedTuple):
         return len(self.line(number)) + 1 + len(_json(self.data())) + 1
 
 
-def found_answer(found: SearchData, max_tokens: int, place: str = "") -> dict[str, Any]:
+def found_answer(data: SearchData, max_tokens: int, place: str = "") -> dict[str, Any]:
     """Return the result of the tool: text, best skill first, and data. Skills of low relevance do not fit.
 
     `place` says, in a sentence, which catalog was searched; it is part of the text if the catalog may be the wrong one.
     """
-    corrections = {"corrections": msgspec.to_builtins(found.corrections)} if found.corrections else {}
-    fitting = [_hit(skill) for skill in found.skills if skill.relevance != "low"]
+    corrections = {"corrections": msgspec.to_builtins(data.corrections)} if data.corrections else {}
+    fitting = [_hit(skill) for skill in data.skills if skill.relevance != "low"]
     budget = max_tokens * CHARACTERS_PER_TOKEN - len(_json({"skills": [], **corrections}))
-    notes = "".join(f"Note: {note}. " for note in (*found.warnings, *_spelled(found)))
+    notes = "".join(f"Note: {note}. " for note in (*data.warnings, *_spelled(data)))
     page = _shown(fitting, budget - len(notes) - len(_ending(fitting, [])))
     if fitting:
         lines = [hit.line(number) for number, hit in enumerate(page, 1)]
         text = "\n".join([*lines, f"{notes}{_ending(fitting, page)}"])
     else:
-        complete = is_complete(found.warnings)
+        complete = is_complete(data.warnings)
         text = " ".join(filter(None, (_NOTHING if complete else _NOTHING_YET, notes, "" if complete else place)))
     answer: dict[str, Any] = {
         "content": [{"type": "text", "text": text.strip()}],
         "structuredContent": {"skills": [hit.data() for hit in page], **corrections},
         "isError": False,
     }
-    if found.search_id is not UNSET:  # where models do not read: only a program has a use for it
-        answer["_meta"] = {SEARCH_ID: found.search_id}
+    if data.search_id is not UNSET:  # where models do not read: only a program has a use for it
+        answer["_meta"] = {SEARCH_ID: data.search_id}
     return answer
 
 

@@ -131,9 +131,9 @@ async def delete_v1_version(
     return DeletedVersionObject(data=deleted, id=version, version=version)
 
 
-def number_of(services: Services, one: str, version: str) -> str:
+def number_of(services: Services, skill_id: str, version: str) -> str:
     """Return the number of a version, which may be called `latest`. Raises SKILL_NOT_FOUND."""
-    return services.catalog.get(one).latest_version if version == _LATEST else version
+    return services.catalog.get(skill_id).latest_version if version == _LATEST else version
 
 
 VERSIONS = [list_v1_versions, get_v1_version, create_v1_version, delete_v1_version]
