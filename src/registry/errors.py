@@ -172,9 +172,10 @@ def conflict(message: str) -> RegistryError:
     return RegistryError("CONFLICT", message)
 
 
-def exists_already(message: str, location: str) -> RegistryError:
-    """Return the error for a clash with the requested thing itself, whose address is `location`."""
-    return RegistryError("CONFLICT", message, headers={"Location": location})
+def exists_already(message: str, location: str, etag: str | None = None) -> RegistryError:
+    """Return the error for a clash with the requested thing itself, whose address is `location`, and its entity tag."""
+    headers = {"Location": location} | ({} if etag is None else {"ETag": etag})
+    return RegistryError("CONFLICT", message, headers=headers)
 
 
 def precondition_failed(message: str = "The record has changed since it was read") -> RegistryError:

@@ -49,17 +49,16 @@ class Wanted(NamedTuple):
 class CommandFailed(Exception):
     """A command failed; the message is one line that says what to do.
 
-    `code` is the error code of the API, if any, `location` the path of what exists already, and `retry_after` the
-    seconds after which the request may succeed, if the API names them.
+    `code` is the error code of the API, if any. If the API names them, `location` and `etag` are those of what exists
+    already, and `retry_after` the seconds after which the request may succeed.
     """
 
-    def __init__(
-        self, message: str, code: str | None = None, location: str | None = None, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, code: str | None = None, location: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.location = location
-        self.retry_after = retry_after
+        self.etag: str | None = None
+        self.retry_after: float | None = None
 
 
 def failed(error: RegistryError) -> CommandFailed:

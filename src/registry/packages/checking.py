@@ -1,7 +1,7 @@
 """Checks skills on disk as a scan, an installation and a registry would, without any of them."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -9,13 +9,14 @@ import msgspec
 
 from registry.domain.findings import Finding, Kind, Severity
 from registry.outbound.git_run import GitError
+from registry.packages.author_paths import skills_at
 from registry.packages.authoring import AuthorFolder
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.limits import DEFAULT_LIMITS
 from registry.packages.metadata import examine
 from registry.packages.package import Package, read_folder, unpack
 from registry.packages.refusal import PackageRefused, structure_error
-from registry.skill_folder import find_skill_file, find_skill_folders, has_skill_file
+from registry.skill_folder import find_skill_file, has_skill_file
 from registry.skill_folder.reading import PROJECT_FILE
 
 Level = Literal["error", "warning"]
@@ -59,39 +60,6 @@ class CheckReport(msgspec.Struct, kw_only=True):
     skills: list[CheckedSkill]
     errors: int
     warnings: int
-
-
-def skills_at(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the skill folders and zips at some paths, each once.
-
-    A folder stands for itself if it is a skill, else for the skills in it. A file stands for the skill that it is in.
-    A path without a skill is yielded itself, unless it is a file within no skill.
-    """
-    seen: set[Path] = set()
-    for path in paths:
-        for folder in _skills_at(path):
-            if (real := folder.resolve()) not in seen:
-                seen.add(real)
-                yield folder
-
-
-def _skills_at(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        if path.suffix in (".zip", ".skill"):
-            yield path
-            return
-        folder = next((parent for parent in path.absolute().parents if has_skill_file(parent)), None)
-        if folder is not None:
-            yield _relative(folder)
-        return
-    below = [path] if has_skill_file(path) else list(find_skill_folders(path))
-    yield from below or [path]
-
-
-def _relative(folder: Path) -> Path:
-    """Return a folder as seen from the current one, if it is below it."""
-    current = Path.cwd()
-    return folder.relative_to(current) if folder.is_relative_to(current) else folder
 
 
 def check(paths: Sequence[Path], environment: Mapping[str, str]) -> CheckReport:

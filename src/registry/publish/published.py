@@ -73,10 +73,10 @@ class PublishedVersions:
         """Return whether any version of a skill was ever published."""
         return bool(self._database.read("select 1 from published where skill_id = ? limit 1", (skill_id,)))
 
-    def has(self, reader: Reader, skill_id: str, version: str) -> bool:
-        """Return whether this version was ever published."""
-        sql = "select 1 from published where skill_id = ? and version = ?"
-        return bool(reader.read(sql, (skill_id, version)))
+    def stored(self, reader: Reader, skill_id: str, version: str) -> tuple[VersionState, str] | None:
+        """Return the state and the checksum of a version that was ever published, None for any other."""
+        sql = "select state, checksum from published where skill_id = ? and version = ?"
+        return next(((state, checksum) for state, checksum in reader.read(sql, (skill_id, version))), None)
 
     def summaries(self, skill_id: str) -> list[VersionSummary]:
         """Return what is known of every version of a skill without reading its record, the oldest first."""

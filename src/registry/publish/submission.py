@@ -176,10 +176,12 @@ class Submitter:
         raise conflict(f"Version {job.version} of skill '{job.skill_id}' is being published by another request")
 
     def _check_free(self, reader: Reader, job: Job) -> None:
-        if self._published.has(reader, job.skill_id, job.version):
+        if (published := self._published.stored(reader, job.skill_id, job.version)) is not None:
+            state, checksum = published
             raise exists_already(
                 f"Skill '{job.skill_id}' already has or had a version {job.version}, which cannot be reused",
                 f"{API}/skills/{job.skill_id}/versions/{quote(job.version, safe='')}",
+                f'"{checksum}"' if state == "active" else None,
             )
         stored = self._catalog.find(reader, job.skill_id)
         if stored and not reader.read("select 1 from published where skill_id = ? limit 1", (job.skill_id,)):

@@ -27,7 +27,10 @@ def test_a_folder_is_published(registry: Registry, tmp_path: Path) -> None:
     done = run(tmp_path, registry, "publish", str(skill), "--json")
     job = done.json
     assert (done.code, job["status"], job["skill_id"]) == (0, "accepted", "acme/from-folder")
-    run(tmp_path, registry, "publish", str(skill)).complains(1, "acme/from-folder", "already")
+    again = run(tmp_path, registry, "publish", str(skill), "--json")
+    assert (again.code, again.json["status"], again.json["skill_id"]) == (0, "unchanged", "acme/from-folder")
+    (skill / "notes.md").write_text("New.\n")
+    run(tmp_path, registry, "publish", str(skill)).complains(1, "acme/from-folder", "already", "notes.md")
 
 
 def test_a_zip_is_published_as_it_is_and_yanked(registry: Registry, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_without_a_valid_credential_the_others_are_not_sent(registry: Registry, 
     assert "lone-b: not sent: " in done.out
 
 
+@pytest.mark.endurance
 def test_a_registry_that_takes_few_packages_a_minute_is_waited_for(tmp_path: Path) -> None:
     for name in ("slow-a", "slow-b", "slow-c"):
         versioned(tmp_path / "skills", name)

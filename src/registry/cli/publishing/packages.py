@@ -15,7 +15,6 @@ from registry.outbound.git_run import GitError
 from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused
-from registry.skill_folder import find_skill_folders, has_skill_file
 
 NAMED = 5
 """How many files a message names."""
@@ -65,6 +64,8 @@ def _zip(path: Path, packed: BinaryIO, environment: Mapping[str, str]) -> Iterat
 
 def _hint(folder: Path) -> str:
     """Return what to write for a folder that is no skill and has some in it."""
+    from registry.skill_folder import find_skill_folders, has_skill_file  # noqa: PLC0415 - it loads YAML
+
     if has_skill_file(folder):
         return ""
     below = list(islice(find_skill_folders(folder), 2))

@@ -15,7 +15,6 @@ from registry.cli.open_issuer import with_publisher
 from registry.cli.publishing.packages import opened_package
 from registry.cli.publishing.sending import ACCEPTED, HELD, UNCHANGED, Sender
 from registry.cli.remote.client import ConnectionFailed, RegistryClient
-from registry.packages.checking import skills_at
 
 _FAILED = "failed"
 _SAID = {ACCEPTED: "published", HELD: "waits for a review"}
@@ -61,7 +60,7 @@ def publish(
     how = _How(context.find_root().obj, include_secrets, dry_run, as_json)
     connected = partial(with_publisher, flags, server, username=username)
     if takes_all or len(paths) > 1:
-        skills = list(skills_at(paths) if takes_all else dict.fromkeys(paths))
+        skills = _skills_at(paths) if takes_all else list(dict.fromkeys(paths))
         _tell_of_many(connected(lambda client: _send_all(client, skills, how)), as_json=as_json)
         return
     try:
@@ -70,6 +69,12 @@ def publish(
     except CommandFailed as error:
         command.stop(error)
     _tell_of_one({**result, "left_out": package.left_out}, how)
+
+
+def _skills_at(paths: Sequence[Path]) -> list[Path]:
+    from registry.packages.author_paths import skills_at  # noqa: PLC0415 - it loads YAML, which one skill does not need
+
+    return list(skills_at(paths))
 
 
 class _How(NamedTuple):

@@ -16,7 +16,6 @@ from registry.cli.remote import answers, publishing_answers
 from registry.cli.remote.client import ConnectionFailed, RegistryClient
 from registry.cli.risk import warn_of_risk
 from registry.domain.api import API
-from registry.packages.package import peek, read_files
 from registry.packages.refusal import PackageRefused
 
 ACCEPTED, HELD, UNCHANGED = "accepted", "held", "unchanged"
@@ -28,6 +27,7 @@ _LONGEST_WAIT = 120.0
 """The seconds that a registry may have the command wait before it takes the next package."""
 
 _MOST_WAITS = 20
+_CHUNK = 1 << 20
 
 
 class _ProgressFile:
@@ -62,6 +62,7 @@ class Sender:
         self._dry_run = dry_run
         self._shows_progress = shows_progress
         self._scope: str | None = None
+        self._reads = True
 
     def send(self, package: BinaryIO) -> Data:
         """Return what the registry made of a package: its `skill_id`, `version`, `status`, `errors` and `warnings`.
@@ -74,10 +75,12 @@ class Sender:
         try:
             result = self._sent(package)
         except CommandFailed as error:
-            skill_id = _skill_at(error.location) if error.code == "CONFLICT" else None
-            if skill_id is None:
+            place = _version_at(error.location) if error.code == "CONFLICT" else None
+            if place is None:
                 raise
-            self._scope = skill_id.partition("/")[0]
+            if error.etag == f'"sha256:{_digest(package)}"':
+                return self._unchanged(*place)
+            self._scope = place[0].partition("/")[0]
             if (published := self._published(package)) is None:
                 raise
             return published
@@ -89,14 +92,15 @@ class Sender:
 
         Raises CommandFailed if that version has other files, or is withdrawn.
         """
+        if self._scope is None or not self._reads:
+            return None
+        from registry.packages.package import peek  # noqa: PLC0415 - it loads YAML, for which a first package need not wait
+
         try:
             named = peek(package)
         except PackageRefused:  # the registry says why
             return None
-        scope = named.scope or self._scope
-        if scope is None:
-            return None
-        skill_id = f"{scope}/{named.name}"
+        skill_id = f"{named.scope or self._scope}/{named.name}"
         path = f"{API}/skills/{quote(skill_id)}/versions/{quote(named.version, safe='')}"
         try:
             version = self._client.call(publishing_answers.PublishedVersion, "GET", path)
@@ -104,15 +108,20 @@ class Sender:
                 raise CommandFailed(f"{skill_id} {named.version} is withdrawn: publish the skill with a higher version")
             files = self._client.call(list[publishing_answers.PackageFile], "GET", f"{path}/files")
         except CommandFailed as error:
-            if error.code == "SKILL_NOT_FOUND":
-                return None
-            raise
+            if error.code == "FORBIDDEN":  # the token may be for publishing only
+                self._reads = False
+            elif error.code != "SKILL_NOT_FOUND":
+                raise
+            return None
         if changed := _changed(package, files):
             raise CommandFailed(
                 f"{skill_id} {named.version} is published already, with other files ({first_of(changed)}): raise the "
                 "version, in SKILL.md or skill-project.toml"
             )
-        result = {"skill_id": skill_id, "version": named.version, "status": UNCHANGED, "errors": [], "warnings": []}
+        return self._unchanged(skill_id, named.version)
+
+    def _unchanged(self, skill_id: str, version: str) -> Data:
+        result = {"skill_id": skill_id, "version": version, "status": UNCHANGED, "errors": [], "warnings": []}
         return {**result, **self._addresses(skill_id)}
 
     def _sent(self, package: BinaryIO) -> Data:
@@ -171,15 +180,25 @@ def _when_admitted(upload: Callable[[], Any]) -> Data:
     return cast(Data, upload())
 
 
-def _skill_at(location: str | None) -> str | None:
-    """Return the id of the skill whose version is at the path of an answer, None if it is another path."""
+def _version_at(location: str | None) -> tuple[str, str] | None:
+    """Return the skill and the version at the path that an answer names, None if it is another path."""
     _, mark, rest = (location or "").partition(f"{API}/skills/")
-    skill_id, versions, _ = rest.partition("/versions/")
-    return unquote(skill_id) if mark and versions else None
+    skill_id, versions, version = rest.partition("/versions/")
+    return (unquote(skill_id), unquote(version)) if mark and versions else None
+
+
+def _digest(package: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    package.seek(0)
+    while data := package.read(_CHUNK):
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def _changed(package: BinaryIO, files: list[Data]) -> list[str]:
     """Return the paths that differ between a package and the published files."""
+    from registry.packages.package import read_files  # noqa: PLC0415 - as above
+
     published = {file["path"]: file["sha256"] for file in files}
     own = {entry.name: hashlib.sha256(data).hexdigest() for entry, data in read_files(package)}
     return sorted(path for path in own.keys() | published.keys() if own.get(path) != published.get(path))

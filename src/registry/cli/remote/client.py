@@ -229,8 +229,7 @@ class RegistryClient:
                 f"{self.base} is a mirror, from which skills are installed; this command is for its service: "
                 f"--server {service}"
             )
-        hint = login_hint(self.base) if needs_login else ""
-        raise CommandFailed(f"{failure}{hint}", failure.code, failure.location, failure.retry_after)
+        raise CommandFailed(f"{failure}{login_hint(self.base)}", failure.code) if needs_login else failure
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
         for _ in range(_MAX_REDIRECTS):
@@ -336,6 +335,7 @@ def _failure(response: httpx.Response) -> CommandFailed:
         return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase[:_MAX_REASON]}")
     after = response.headers.get("Retry-After", "")
     failure.retry_after = float(after) if _SECONDS.fullmatch(after) else None
+    failure.etag = response.headers.get("ETag")
     return failure
 
 
