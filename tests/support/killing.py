@@ -83,6 +83,7 @@ class Steps:
             self.taken.append(step)
             if len(self.taken) == self._kill_at:
                 kill_all(self._process.pid)
+                self._tracer.kill()  # a process that was killed in a stop of strace may stay there until it lets go
                 self.killed.set()
 
     def __exit__(self, *error: object) -> None:
