@@ -30,7 +30,7 @@ def new_fingerprint(skill_file: os.stat_result) -> str:
 
 
 def is_where_it_was(folder: Path, fingerprint: str | None) -> bool:
-    """Return whether no link has replaced a folder, or a parent of it, since it had the fingerprint `known`.
+    """Return whether no link has replaced a folder, or a parent of it, since it had a fingerprint.
 
     Only a scan decides which links are followed. A folder that is gone is where it was.
     """

@@ -35,6 +35,13 @@ def repository_form(url: str) -> str:
     return _of_bitbucket(parts, match) if match and (match[5] or not match[1]) else url
 
 
+def fragment_of(ref: str, folder: str) -> str:
+    """Return the fragment of an address that names a ref and a folder, either of which may be empty."""
+    if not folder:
+        return quote(ref, safe=_PLAIN)
+    return f"{quote(ref or 'HEAD', safe=_PLAIN)}:{quote(folder, safe=_PLAIN)}"
+
+
 def https_form(host: str, path: str) -> str:
     """Return the https address of a repository that ssh has at this host and path."""
     if host.lower() == "ssh.dev.azure.com" and (match := _AZURE_SSH.fullmatch(path)):
@@ -80,8 +87,7 @@ def _of_bitbucket(parts: SplitResult, match: re.Match[str]) -> str:
 
 def _with_place(url: str, ref: str, folder: str, query: Mapping[str, str], fragment: str) -> str:
     """Return an address with a ref and a folder as its fragment, unless it has one of its own."""
-    folder = _SKILL_FILE.sub("", folder.strip("/"))
-    place = f"{quote(ref or 'HEAD', safe=_PLAIN)}:{quote(folder, safe=_PLAIN)}" if ref or folder else ""
+    place = fragment_of(ref, _SKILL_FILE.sub("", folder.strip("/")))
     if place and fragment:
         raise ValueError("the address names a folder or ref twice: leave out what follows '#'")
     rest = "&".join(f"{quote(key)}={quote(value)}" for key, value in query.items())

@@ -73,7 +73,7 @@ class InstallOrder(msgspec.Struct, kw_only=True, frozen=True):
         return locked_release(self.requirement, self.package, self.log)
 
     def refusal(self, installed: Installed, name: str) -> RegistryError:
-        """Return the CONFLICT with a skill that is installed from this origin; `shown` is its id there."""
+        """Return the CONFLICT with a skill that is installed from this origin; `name` is its id there."""
         skill_id, version, record = installed
         named = f"'{name}' is already installed" + (f" as '{skill_id}'" if name != skill_id else "")
         if not admits(self.requirement, version):

@@ -49,7 +49,7 @@ class Staged(NamedTuple):
     def warnings(self) -> list[str]:
         """What an installation of the package should tell: what the checkout lacks."""
         chosen = [] if self.within is None else [f"the skill is in {printable_name(self.within)}, the only one there"]
-        return [*chosen, *(f"{printable_name(note.path)} {note.message}" for note in self.notes[:_SHOWN_NOTES])]
+        return [*chosen, *(note.text for note in self.notes[:_SHOWN_NOTES])]
 
 
 class Known(NamedTuple):
@@ -142,7 +142,7 @@ class StagedPackages:
         except PackageRefused as refusal:
             if on_refused is not None:
                 on_refused(refusal)
-            lacking = [f"{printable_name(note.path)} {note.message}" for note in fetched.notes if is_misplaced(refusal)]
+            lacking = [note.text for note in fetched.notes if is_misplaced(refusal)]
             raise refusal_error(refusal, within, wanted, lacking[:_SHOWN_NOTES]) from None
         return Staged(package, fetched.commit, fetched.notes, place)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from registry.domain.file_names import printable_name
 from registry.domain.skill_file import is_skill_file
 from registry.outbound.git_run import GitError, GitRun
 
@@ -42,6 +43,11 @@ class CheckoutNote(NamedTuple):
 
     path: str
     message: str
+
+    @property
+    def text(self) -> str:
+        """What is said of the path, for people."""
+        return f"{printable_name(self.path)} {self.message}"
 
 
 def _prefix(folder: str) -> str:

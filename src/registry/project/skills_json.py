@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
+from registry.domain.page_addresses import fragment_of
 from registry.domain.repository_addresses import HOSTS, is_url, of_owner
 from registry.domain.skill_file import is_skill_file
 from registry.parsing.json_document import JsonUnreadable, read_json
@@ -20,7 +21,6 @@ FILES = frozenset({"skills-lock.json", ".skill-lock.json"})
 """The names of such locks: in a project, and of a user."""
 
 _MAX_BYTES = 4 << 20
-_PLAIN = "/~-._"
 _NAMED_GIT = re.compile(r"([^/])\.git\Z")
 """The end of a repository's address that may be left out."""
 
@@ -82,13 +82,9 @@ def _skill(name: str, entry: _Entry, folder: Path) -> OtherSkill:
             None,
             f"it comes from the site {site}: 'skill-registry sources add NAME https://{site}' lists its skills",
         )
-    ref = quote(entry.ref, safe=_PLAIN)
-    if not entry.skill_path:
-        return OtherSkill(name, repository + (f"#{ref}" if ref else "") + f"@{name}")
-    place = _folder_of(entry.skill_path)
-    if not place:
-        return OtherSkill(name, repository + (f"#{ref}" if ref else ""))
-    return OtherSkill(name, f"{repository}#{ref or 'HEAD'}:{quote(place, safe=_PLAIN)}")
+    fragment = fragment_of(entry.ref, _folder_of(entry.skill_path))
+    skill = "" if entry.skill_path else f"@{name}"
+    return OtherSkill(name, repository + (f"#{fragment}" if fragment else "") + skill)
 
 
 def _repository(entry: _Entry) -> str | None:

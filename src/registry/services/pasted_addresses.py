@@ -58,8 +58,8 @@ def _options(words: Sequence[str]) -> list[str] | None:
         option, _, value = word.partition("=")
         if option in _OF_SKILL:
             skills.append(fold(value or next(rest, "")))
-        elif option in _WITH_VALUE:
-            _ = value or next(rest, "")
+        elif option in _WITH_VALUE and not value:
+            next(rest, None)
         elif not word.startswith("-"):
             return None
     return [skill for skill in skills if skill]

@@ -20,6 +20,6 @@ def with_notes(listing: Listing, notes: Sequence[CheckoutNote]) -> Listing:
         if folder is not None and len(places[folder].warnings) < _MAX_PER_SKILL + MAX_WARNINGS:
             below = note.path.removeprefix(f"{folder}/") if folder else note.path
             places[folder].warnings.append(f"{printable_name(below)} {note.message}")
-    told = [f"{printable_name(note.path)} {note.message}" for note in notes[:MAX_WARNINGS]]
+    told = [note.text for note in notes[:MAX_WARNINGS]]
     listing.warnings = [*told, *listing.warnings][:MAX_WARNINGS]
     return listing

@@ -33,18 +33,18 @@ def opened_package(path: Path, environment: Mapping[str, str], *, include_secret
 
     Raises CommandFailed if it is no package, or holds what its author cannot mean to publish.
     """
-    with tempfile.TemporaryFile() as packed, _zip(path, packed, environment) as package:
-        _check(package.file, include_secrets=include_secrets)
-        yield package
+    with tempfile.TemporaryFile() as packed:
+        package = _zip(path, packed, environment)
+        with package.file:
+            _check(package.file, include_secrets=include_secrets)
+            yield package
 
 
-@contextmanager
-def _zip(path: Path, packed: BinaryIO, environment: Mapping[str, str]) -> Iterator[AuthorPackage]:
+def _zip(path: Path, packed: BinaryIO, environment: Mapping[str, str]) -> AuthorPackage:
+    """Return a zip as it is, or a folder packed into the file `packed`. Raises CommandFailed."""
     try:
         if path.is_file():
-            with path.open("rb") as file:
-                yield AuthorPackage(file, [])
-            return
+            return AuthorPackage(path.open("rb"), [])
         folder = AuthorFolder(path.resolve(), ignored_by_git(path, environment))
         folder.pack(packed)
     except PackageRefused as refused:
@@ -59,7 +59,7 @@ def _zip(path: Path, packed: BinaryIO, environment: Mapping[str, str]) -> Iterat
     left_out = [printable_name(name) for name in folder.left_out]
     if left_out:
         console.note(f"not in the package: {first_of(left_out)}")
-    yield AuthorPackage(packed, left_out)
+    return AuthorPackage(packed, left_out)
 
 
 def _hint(folder: Path) -> str:

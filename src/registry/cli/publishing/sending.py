@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from io import BufferedReader
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote, unquote
 
@@ -27,7 +28,6 @@ _LONGEST_WAIT = 120.0
 """The seconds that a registry may have the command wait before it takes the next package."""
 
 _MOST_WAITS = 20
-_CHUNK = 1 << 20
 
 
 class _ProgressFile:
@@ -188,11 +188,8 @@ def _version_at(location: str | None) -> tuple[str, str] | None:
 
 
 def _digest(package: BinaryIO) -> str:
-    digest = hashlib.sha256()
     package.seek(0)
-    while data := package.read(_CHUNK):
-        digest.update(data)
-    return digest.hexdigest()
+    return hashlib.file_digest(cast(BufferedReader, package), "sha256").hexdigest()
 
 
 def _changed(package: BinaryIO, files: list[Data]) -> list[str]:

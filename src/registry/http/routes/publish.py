@@ -208,7 +208,7 @@ async def package_response(
 
 
 def sent_package(package: BinaryIO, size: int, name: str, response: Response[Any]) -> Stream:
-    """Return the response with an open package of `size` bytes, to be saved as `name`, with the headers of `known`."""
+    """Return the response with an open package of `size` bytes, to be saved as `name`, with the headers of another."""
     headers = {
         **response.headers,
         "Content-Length": str(size),
