@@ -14,6 +14,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from support.commands import Done
 from support.git_server import _BLANK
 from support.servers import RunningServer
 from support.waiting import PATIENCE_SECONDS, wait_until
@@ -126,3 +127,9 @@ def metrics(registry: Registry, name: str) -> Iterator[Sample]:
     text = registry.get("/metrics", registry.caller()).text
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return (sample for sample in samples if sample.name == f"skill_registry_{name}")
+
+
+def run(folder: Path, registry: Registry, *args: str, role: str = "manager", **env: str) -> Done:
+    """Run a command against a registry, with a token of acme/ann."""
+    token = registry.caller(role=role)["Authorization"].removeprefix("Bearer ")
+    return Done(folder, *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token, **env)

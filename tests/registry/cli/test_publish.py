@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import Done
-from support.publishing import Registry, skill_package
+from support.publishing import Registry, run, skill_package
 from support.servers import write_skill
 
 
@@ -15,11 +15,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     folder: Path = tmp_path_factory.mktemp("registry")
     with Registry(folder) as running:
         yield running
-
-
-def run(folder: Path, registry: Registry, *args: str, role: str = "manager") -> Done:
-    token = registry.caller(role=role)["Authorization"].removeprefix("Bearer ")
-    return Done(folder, *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token)
 
 
 def test_a_folder_is_published(registry: Registry, tmp_path: Path) -> None:

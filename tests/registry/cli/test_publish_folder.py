@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from registry.packages.packing import pack
-from support.commands import Done
-from support.publishing import Registry, skill_package
+from support.publishing import Registry, run, skill_package
 from support.servers import write_skill
 
 PRIVATE_KEY = (
@@ -29,11 +28,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     folder: Path = tmp_path_factory.mktemp("registry")
     with Registry(folder) as running:
         yield running
-
-
-def publish(folder: Path, registry: Registry, *args: str, **env: str) -> Done:
-    token = registry.caller(role="manager")["Authorization"].removeprefix("Bearer ")
-    return Done(folder, "publish", *args, "--server", registry.url, SKILL_REGISTRY_CLIENT_API_KEY=token, **env)
 
 
 def write(folder: Path, *names: str) -> None:
@@ -61,7 +55,7 @@ def test_what_tools_leave_behind_is_left_out_and_named(registry: Registry, tmp_p
     skill = write_skill(tmp_path, "tidy", "Has what tools leave behind.")
     write(skill, *JUNK, "scripts/run.py", ".gitignore", "assets/cvs/one.md")
     (skill / "node_modules/link").symlink_to("/etc/passwd")
-    done = publish(skill, registry, ".")
+    done = run(skill, registry, "publish", ".")
     assert done.code == 0, done.error
     assert "not in the package: .DS_Store, .SKILL.md.swp, ._SKILL.md, .hg/, .pytest_cache/ and 9 more" in done.error
     assert published(registry, "tidy") == {"SKILL.md", "scripts/run.py", ".gitignore", "assets/cvs/one.md"}
@@ -81,7 +75,7 @@ def test_what_git_ignores_is_left_out_and_tracked_files_are_kept(registry: Regis
     write(skill, *left_out - {"out/"}, "out/a", "out/b/c", "kept.log", "tracked.log", "scripts/run.py")
     git(top, "add", "--force", "skills/ignoring/tracked.log")
     hook = {"GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere", "GIT_WORK_TREE": "/"}  # as in a hook of another one
-    done = publish(tmp_path, registry, str(skill), "--json", **hook)
+    done = run(tmp_path, registry, "publish", str(skill), "--json", **hook)
     assert done.code == 0, done.error
     assert set(done.json["left_out"]) == left_out
     kept = {"SKILL.md", ".gitignore", "kept.log", "tracked.log", "scripts/run.py"}
@@ -93,7 +87,7 @@ def test_a_folder_that_git_ignores_as_a_whole_is_published(registry: Registry, t
     (tmp_path / ".gitignore").write_text("build/\n*.log\n")
     skill = write_skill(tmp_path / "build", "built", "Is what a build has made.")
     write(skill, "of-the-build.log", "__pycache__/x.pyc")
-    done = publish(tmp_path, registry, str(skill), "--json")
+    done = run(tmp_path, registry, "publish", str(skill), "--json")
     assert (done.code, done.json["left_out"]) == (0, ["__pycache__/"])
     assert published(registry, "built") == {"SKILL.md", "of-the-build.log"}
 
@@ -103,25 +97,25 @@ def test_a_skill_that_is_a_repository_is_published(registry: Registry, tmp_path:
     git(skill, "init", "--quiet", ".")
     (skill / ".gitignore").write_text("*\n!SKILL.md\n")
     write(skill, "other.md")
-    done = publish(tmp_path, registry, str(skill), "--json")
+    done = run(tmp_path, registry, "publish", str(skill), "--json")
     assert (done.code, done.json["left_out"]) == (0, [".gitignore", "other.md"])
     (skill / ".gitignore").write_text("*\n")
-    publish(tmp_path, registry, str(skill)).complains(1, "SKILL.md", "git ignores")
+    run(tmp_path, registry, "publish", str(skill)).complains(1, "SKILL.md", "git ignores")
 
 
 def test_without_git_or_a_repository_the_list_is_all(registry: Registry, tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "plain", "Is in no repository that git could read.")
     write(skill, "debug.log", "a~")
     (skill / ".gitignore").write_text("*.log\n")
-    assert publish(tmp_path, registry, str(skill), "--json").json["left_out"] == ["a~"]
+    assert run(tmp_path, registry, "publish", str(skill), "--json").json["left_out"] == ["a~"]
     (skill / ".git").write_text("gitdir: /nowhere\n")
     (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text().replace("plain", "other"))
-    assert publish(tmp_path, registry, str(skill), "--json").json["left_out"] == ["a~"]
+    assert run(tmp_path, registry, "publish", str(skill), "--json").json["left_out"] == ["a~"]
     git_less = {"PATH": ""}
     (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text().replace("other", "third"))
     (skill / ".git").unlink()
     git(skill, "init", "--quiet", ".")
-    assert publish(tmp_path, registry, str(skill), "--json", **git_less).json["left_out"] == ["a~"]
+    assert run(tmp_path, registry, "publish", str(skill), "--json", **git_less).json["left_out"] == ["a~"]
 
 
 def test_a_hostile_repository_starts_no_program(registry: Registry, tmp_path: Path) -> None:
@@ -150,7 +144,7 @@ def test_a_hostile_repository_starts_no_program(registry: Registry, tmp_path: Pa
         git(skill, "config", name, value)
     (skill / ".gitignore").write_text("secret.txt\n")
     write(skill, "secret.txt")
-    done = publish(tmp_path, registry, str(skill), "--json")
+    done = run(tmp_path, registry, "publish", str(skill), "--json")
     assert (done.code, done.json["left_out"], started.exists()) == (0, ["secret.txt"], False)
 
 
@@ -158,7 +152,7 @@ def test_a_repository_that_git_cannot_read_stops_it(registry: Registry, tmp_path
     skill = write_skill(tmp_path, "broken", "Is in a repository with a damaged index.")
     git(skill, "init", "--quiet", ".")
     (skill / ".git/index").write_text("no index")
-    publish(tmp_path, registry, str(skill)).complains(1, "git does not say", "index file")
+    run(tmp_path, registry, "publish", str(skill)).complains(1, "git does not say", "index file")
     assert not is_known(registry, "broken")
 
 
@@ -166,29 +160,29 @@ def test_a_repository_that_git_cannot_read_stops_it(registry: Registry, tmp_path
 def test_a_file_that_holds_secrets_by_its_name_is_not_sent(registry: Registry, tmp_path: Path, name: str) -> None:
     skill = write_skill(tmp_path, "careless", "Has a file with secrets.")
     write(skill, name, ".env.example", "notes.env.md")
-    refusal = publish(tmp_path, registry, str(skill))
+    refusal = run(tmp_path, registry, "publish", str(skill))
     refusal.complains(1, name, "nothing is sent", "git ignore", "--include-secrets")
     assert "example" not in refusal.error
     package = tmp_path / "package.zip"
     package.write_bytes(skill_package("careless", files={name: b"KEY=1"}))
-    publish(tmp_path, registry, str(package), "--json").complains(1, name, "nothing is sent")
+    run(tmp_path, registry, "publish", str(package), "--json").complains(1, name, "nothing is sent")
     assert not is_known(registry, "careless")
 
 
 def test_secrets_are_published_for_whoever_insists(registry: Registry, tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "insisting", "Has a file with no secrets in it.")
     write(skill, ".env")
-    assert publish(tmp_path, registry, str(skill), "--include-secrets").code == 0
+    assert run(tmp_path, registry, "publish", str(skill), "--include-secrets").code == 0
     assert published(registry, "insisting") == {"SKILL.md", ".env"}
 
 
 def test_a_private_key_is_not_sent(registry: Registry, tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "keyed", "Has a private key.")
     (skill / "server.pem").write_text(PRIVATE_KEY)
-    refusal = publish(tmp_path, registry, str(skill), "--include-secrets")
+    refusal = run(tmp_path, registry, "publish", str(skill), "--include-secrets")
     refusal.complains(1, "server.pem", "private key", "nothing is sent")
     (skill / "server.pem").write_text(PRIVATE_KEY.replace("PRIVATE KEY", "CERTIFICATE"))
-    assert publish(tmp_path, registry, str(skill)).code == 0
+    assert run(tmp_path, registry, "publish", str(skill)).code == 0
 
 
 def test_equal_files_are_equal_packages(registry: Registry, tmp_path: Path) -> None:
@@ -199,7 +193,7 @@ def test_equal_files_are_equal_packages(registry: Registry, tmp_path: Path) -> N
     write(skill, *JUNK, "local.md")
     git(skill, "init", "--quiet", ".")
     (skill / ".git/info/exclude").write_text("local.md\n")
-    assert publish(tmp_path, registry, str(skill)).code == 0
+    assert run(tmp_path, registry, "publish", str(skill)).code == 0
     assert registry.get("/packages/acme/equal/1.0.0.zip").content == expected.getvalue()
 
 
@@ -207,6 +201,6 @@ def test_a_folder_without_a_skill_says_so_before_anything_else(registry: Registr
     with (tmp_path / "model.onnx").open("wb") as file:
         file.truncate(11 << 20)
     write(tmp_path, ".env", "node_modules/SKILL.md")
-    done = publish(tmp_path, registry, ".")
+    done = run(tmp_path, registry, "publish", ".")
     done.complains(1, "this cannot be published: there is no SKILL.md")
     assert "onnx" not in done.error
