@@ -56,7 +56,7 @@ class MirroredPackage(NamedTuple):
 class Mirror:
     """The mirror of the registry behind one source, in `folder`.
 
-    Methods raise SERVICE_UNAVAILABLE for what is not kept while the registry cannot be read.
+    Methods raise SERVICE_UNAVAILABLE for what is not kept, or not known, while the registry cannot be read.
     """
 
     def __init__(
@@ -126,12 +126,15 @@ class Mirror:
         return ReleaseProof(checkpoint=note, number=logged.number, entry=entry, proof=steps), size
 
     def _log_with(self, skill_id: str, version: str | None = None) -> KeptLog:
-        """Return the log, which has a skill, or a version of it. Raises SKILL_NOT_FOUND."""
+        """Return the log, which has a skill, or a version of it. Raises SKILL_NOT_FOUND if the registry has none."""
         for at_once in (False, True):  # it may have been published a moment ago
             log = self.log(at_once=at_once)
             versions = log.packages(skill_id)
             if versions if version is None else version in versions:
                 return log
+        if self._problem is not None:  # the registry may have it by now
+            name = f"{skill_id} {version or ''}".rstrip()
+            self._refuse(f"{self._problem}. The {log.size:,} entries that are kept of its log have no {name}")
         raise skill_not_found(skill_id, version)
 
     def asked(self) -> KeptLog:
