@@ -133,16 +133,21 @@ class LocalOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", t
 
 
 class HttpOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="http", omit_defaults=True):
-    """A package at a URL."""
+    """A package at a URL, whose bytes must have the digest `sha256`, if it is set."""
 
     url: WebUrl
+    sha256: Sha256 | None = None
 
 
 class ZipOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="zip", omit_defaults=True):
-    """A zip package at a URL, or the package in one folder of a zip that contains several packages."""
+    """A zip package at a URL, or the package in one folder of a zip that contains several packages.
+
+    The bytes of the zip must have the digest `sha256`, if it is set.
+    """
 
     url: WebUrl
     subdir: Subdirectory | None = None
+    sha256: Sha256 | None = None
 
 
 class SourceOrigin(msgspec.Struct, kw_only=True, frozen=True, tag_field="type", tag="source", omit_defaults=True):

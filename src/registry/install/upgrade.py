@@ -11,7 +11,15 @@ from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import InstallRecord, find_install, installed_as
 from registry.catalog.store import StoredSkill
 from registry.domain.models import timestamp, version_parts
-from registry.domain.origins import GitOrigin, LocalOrigin, Origin, RegistryOrigin, SourceOrigin
+from registry.domain.origins import (
+    GitOrigin,
+    HttpOrigin,
+    LocalOrigin,
+    Origin,
+    RegistryOrigin,
+    SourceOrigin,
+    ZipOrigin,
+)
 from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
 from registry.errors import FieldError, RegistryError, conflict, validation_error
@@ -247,12 +255,15 @@ class Upgrader:
         requirement: str | None,
         latest: dict[Origin, str],
     ) -> bool:
-        """Return whether it is known, without a download, that the wanted package is installed."""
+        """Return whether it is known, without a download, that the wanted package is installed.
+
+        The skill is from the same origin.
+        """
         if isinstance(wanted, ChosenRelease):
             return install.release is not None and install.release.sha256 == wanted.release.checksum
-        if not isinstance(wanted, GitOrigin) or not admits(requirement, stored.skill.version):
+        if not isinstance(wanted, GitOrigin | HttpOrigin | ZipOrigin) or not admits(requirement, stored.skill.version):
             return False
-        return self._latest(wanted, latest) == install.commit
+        return self._latest(wanted, latest) == install.commit if isinstance(wanted, GitOrigin) else bool(wanted.sha256)
 
     def _latest(self, origin: GitOrigin, cache: dict[Origin, str]) -> str:
         """Return the current commit of a repository. Each repository is requested once in a run."""

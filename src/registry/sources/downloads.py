@@ -1,5 +1,6 @@
 """What the readers of sources share: fetching within the limits, and the folder for what they keep."""
 
+import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from registry.domain.origins import GitOrigin, GitRef, origin_at
 from registry.domain.repository_addresses import RepositoryAddress
 from registry.errors import RegistryError
-from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators
+from registry.outbound import FetchedResponse, OutboundClient, OutboundError, Validators, redact_url
 from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.sources.archives import unpack_archive
@@ -51,9 +52,16 @@ class Downloads:
         """Return the content of a URL, without a body if it still matches `known`. Raises OutboundError."""
         return self._outbound.get(url, limit=limit or self._download_bytes, seconds=self._download_seconds, known=known)
 
-    def download(self, url: str, into: Path) -> None:
-        """Fetch a URL into a file that must not exist. Raises OutboundError, OSError."""
+    def download(self, url: str, into: Path, sha256: str | None = None) -> None:
+        """Fetch a URL into a file that must not exist. Raises OutboundError, also for another digest, OSError."""
         self._outbound.download(url, into, limit=self._download_bytes, seconds=self._download_seconds)
+        if sha256 is None:
+            return
+        with into.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != sha256:
+            into.unlink()
+            raise OutboundError(f"{redact_url(url)} has the SHA-256 {digest}, not {sha256} as the origin says")
 
     def unpack(self, archive: Path, folder: Path) -> Path:
         """Unpack a zip into a folder that must not exist, and return it. Raises OutboundError, OSError."""

@@ -93,7 +93,7 @@ class Fetcher:
         with self._downloads.temporary() as folder:
             if isinstance(origin, HttpOrigin) and is_skill_file(urlsplit(origin.url).path.rpartition("/")[2]):
                 (folder / "skill").mkdir()
-                self._downloads.download(origin.url, folder / "skill" / SKILL_FILE)
+                self._downloads.download(origin.url, folder / "skill" / SKILL_FILE, origin.sha256)
                 yield Fetched(None, folder / "skill")
                 return
             fetched = self.fetch(origin, folder / "fetched")
@@ -134,7 +134,7 @@ class Fetcher:
             return Fetched(*self._git.fetch(origin, into))
         if not isinstance(origin, HttpOrigin | ZipOrigin):
             raise ValueError("only origins with a URL can be fetched")
-        self._downloads.download(origin.url, into)
+        self._downloads.download(origin.url, into, origin.sha256)
         return Fetched(None, into)
 
     def unpack(self, archive: Path, folder: Path) -> Path:

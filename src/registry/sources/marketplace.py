@@ -116,6 +116,7 @@ class FlatSkill(msgspec.Struct, kw_only=True):
     tags: list[str] | str = msgspec.field(default_factory=list)
     capabilities: list[str] | str = msgspec.field(default_factory=list)
     download_url: str | None = None
+    checksum: str | None = None
 
 
 _Entry = TypeVar("_Entry", Plugin, FlatSkill)
@@ -300,7 +301,7 @@ def _plugin_origin(source: Mapping[str, Any]) -> Origin:
     """Return the origin of a plugin. Raises RegistryError, and ValueError for an unsupported source."""
     kind, url = source.get("source"), source.get("repo", source.get("url"))
     if kind == "archive":
-        return parse_origin({"type": "zip", "url": url})
+        return file_origin(url, source.get("sha256"))
     if kind not in ("github", "url", "git", "git-subdir") or not isinstance(url, str):
         raise ValueError(f"the source type {str(kind)[:40]!r} is not supported; git repositories and zips are")
     if _REPOSITORY.fullmatch(url):
@@ -315,12 +316,23 @@ def _plugin_origin(source: Mapping[str, Any]) -> Origin:
     return parse_origin(fields)
 
 
+def file_origin(url: Any, digest: Any, *, is_zip: bool = True) -> Origin:
+    """Return the origin of a zip or another file, which must have the SHA-256 `digest`, if there is one.
+
+    `sha256:` may precede the digits. Raises RegistryError, also for a digest of another kind, which proves nothing.
+    """
+    fields = {"type": "zip" if is_zip else "http", "url": url}
+    if digest:
+        fields["sha256"] = str(digest).lower().removeprefix("sha256:")
+    return parse_origin(fields)
+
+
 def flat_skill(skill: FlatSkill, absolute: Callable[[str], str]) -> Listed:
     """Return an entry of the flat form as a skill. Raises RegistryError, ValueError."""
     fields = msgspec.structs.asdict(skill) | {"name": skill.name or skill.id, "version": version_text(skill.version)}
     if skill.download_url:
         url = absolute(skill.download_url)
-        fields |= {"download_url": url, "origin": parse_origin({"type": "zip", "url": url})}
+        fields |= {"download_url": url, "origin": file_origin(url, skill.checksum)}
     return validated(fields)
 
 

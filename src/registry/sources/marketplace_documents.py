@@ -73,7 +73,10 @@ def _plugin_source(skill: Listed) -> dict[str, str] | None:
         digest = skill.checksum.removeprefix("sha256:")
         return _archive(skill.download_url, sha256=digest)
     if isinstance(origin, ZipOrigin):
-        return None if origin.subdir else _archive(origin.url)  # Claude Code does not support folders of a zip
+        digests = {"sha256": origin.sha256} if origin.sha256 else {}
+        return (
+            None if origin.subdir else _archive(origin.url, **digests)
+        )  # Claude Code does not support folders of a zip
     if isinstance(origin, RegistryOrigin):
         return _archive(skill.download_url)
     if not isinstance(origin, GitOrigin):

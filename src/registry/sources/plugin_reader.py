@@ -41,8 +41,10 @@ class PluginReader:
             return ReadPlugin(state=RECIPE + fetched.commit, skills=skills)
 
     def _read_zip(self, plugin: RemotePlugin, place: ZipOrigin, before: ReadPlugin) -> ReadPlugin:
+        if place.sha256 is not None and before.state == RECIPE + place.sha256:
+            return msgspec.structs.replace(before, problem=None)
         with self._downloads.temporary() as folder:
-            self._downloads.download(place.url, folder / "archive")
+            self._downloads.download(place.url, folder / "archive", place.sha256)
             with (folder / "archive").open("rb") as file:
                 state = RECIPE + hashlib.file_digest(file, "sha256").hexdigest()
             if state == before.state:

@@ -9,11 +9,17 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from registry.domain.origins import parse_origin
 from registry.domain.skill_file import SKILL_FILE, is_skill_file
 from registry.domain.source_entry import Listed, Listing
 from registry.parsing.json_document import JsonUnreadable, read_json
-from registry.sources.marketplace import MAX_ENTRIES, UnreadableDocument, add_or_warn, deduplicated, validated
+from registry.sources.marketplace import (
+    MAX_ENTRIES,
+    UnreadableDocument,
+    add_or_warn,
+    deduplicated,
+    file_origin,
+    validated,
+)
 
 INDEX_PATHS = (".well-known/agent-skills/index.json", ".well-known/skills/index.json")
 """The paths at which an index is searched, in this order."""
@@ -26,6 +32,7 @@ class _Skill(msgspec.Struct):
     description: str = ""
     url: str = ""
     version: str = ""
+    digest: str | None = None
     files: list[str] = msgspec.field(default_factory=list)
 
 
@@ -68,8 +75,8 @@ def _listed(skill: _Skill, base: str) -> list[Listed]:
         listed = validated(fields)
         listed.installable, listed.not_installable = False, reason
         return [listed]
-    kind = "http" if is_skill_file(urlsplit(url).path.rpartition("/")[2]) else "zip"
-    return [validated(fields | {"origin": parse_origin({"type": kind, "url": url})})]
+    is_zip = not is_skill_file(urlsplit(url).path.rpartition("/")[2])
+    return [validated(fields | {"origin": file_origin(url, skill.digest, is_zip=is_zip)})]
 
 
 def _artifact(skill: _Skill, base: str) -> str | None:

@@ -1,5 +1,7 @@
 """Skills upgraded over HTTP, against real repositories."""
 
+import hashlib
+import json
 import os
 import threading
 import time
@@ -12,6 +14,7 @@ from registry.project.lock_file import read_lock
 from registry.skill_folder import tree_digest
 from support.commands import Done
 from support.install_world import World, skill_md
+from support.web_server import reply
 
 
 def test_an_upgrade_follows_the_source(world: World) -> None:
@@ -64,6 +67,34 @@ def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(wo
     assert world.upgraded("moving")["outcome"] == "updated"
     lock = {entry.id: entry for entry in read_lock(world.folder / "skills.lock")}
     assert getattr(lock["moving"].origin, "subdir", None) == "moving"
+
+
+def test_what_an_index_names_is_compared_with_its_digest(world: World) -> None:
+    place = "/.well-known/agent-skills"
+
+    def listed(version: str) -> None:
+        text = skill_md("indexed", version).encode()
+        digest = f"sha256:{hashlib.sha256(text).hexdigest()}"
+        skills = [{"name": "indexed", "type": "skill-md", "url": "indexed/SKILL.md", "digest": digest}]
+        world.web.answers[f"{place}/index.json"] = reply(json.dumps({"skills": skills}).encode())
+        world.web.answers[f"{place}/indexed/SKILL.md"] = reply(text)
+        assert world.server.api("POST", "/registry/refresh").status_code == 200
+
+    listed("1.0.0")
+    world.server.api("POST", "/registry/sources", json={"name": "site", "url": world.web.url}).raise_for_status()
+    world.installed(skill_id="indexed", source_name="site")
+    (entry,) = (entry for entry in read_lock(world.folder / "skills.lock") if entry.id == "indexed")
+    assert getattr(entry.origin, "sha256", None) == hashlib.sha256(skill_md("indexed").encode()).hexdigest()
+    world.web.requests.clear()
+    assert world.upgraded("indexed")["outcome"] == "up_to_date"
+    assert [path for path, _ in world.web.requests if path.endswith("SKILL.md")] == []  # the digest is the same
+    listed("1.1.0")
+    intact = world.web.answers[f"{place}/indexed/SKILL.md"]
+    world.web.answers[f"{place}/indexed/SKILL.md"] = reply(skill_md("indexed", "6.6.6").encode())
+    row = world.upgraded("indexed")
+    assert (row["outcome"], "has the SHA-256" in row["reason"]) == ("error", True), row
+    world.web.answers[f"{place}/indexed/SKILL.md"] = intact
+    assert world.upgraded("indexed")["resolved_version"] == "1.1.0"
 
 
 def test_pins_and_changed_files_are_immutable(world: World) -> None:

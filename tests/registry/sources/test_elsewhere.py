@@ -1,5 +1,6 @@
 """Plugins that a marketplace names in other repositories and zips: their skills are listed, with where they are."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,6 +136,31 @@ def test_a_plugin_may_be_a_zip_and_a_document_may_be_at_a_url(tmp_path: Path) ->
         origins = {skill.id: skill.origin for skill in contents.listing.skills}
         assert origins["one"] == ZipOrigin(url=f"{web.url}/p.zip", subdir="p-main/skills/one")
         assert set(origins) == {"one", "two"}
+
+
+def test_a_zip_with_a_digest_is_compared_and_not_downloaded_again(tmp_path: Path) -> None:
+    with WebServer() as web:
+        reader = fetcher(tmp_path, web.host)
+        entry = SourceEntry(name="m", type="http", url=f"{web.url}/m.json")
+
+        def contents(package: bytes, name: str = "m") -> SourceContents:
+            archive = {"source": "archive", "url": f"{web.url}/p.zip", "sha256": hashlib.sha256(package).hexdigest()}
+            document = {"name": name, "plugins": [{"name": "p", "source": archive}]}
+            web.answers["/m.json"] = reply(json.dumps(document).encode())
+            read = reader.read(entry, "")
+            assert read is not None
+            return read
+
+        first, second = (plain_zip({f"skills/{name}/SKILL.md": skill(name).encode()}) for name in ("one", "two"))
+        web.answers["/p.zip"] = reply(first)
+        assert ids(contents(first).listing) == ["one"]
+        web.requests.clear()
+        assert ids(contents(first, "renamed").listing) == ["one"]
+        assert [path for path, _ in web.requests if path == "/p.zip"] == []
+        refused = contents(second).listing  # the zip is still the first one
+        assert (ids(refused), "has the SHA-256" in str(refused.warnings)) == ([], True)
+        web.answers["/p.zip"] = reply(second)
+        assert ids(contents(second).listing) == ["two"]
 
 
 def test_what_time_does_not_suffice_for_is_read_later(hub: GitServer, tmp_path: Path) -> None:

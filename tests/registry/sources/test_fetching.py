@@ -1,5 +1,6 @@
 """Sources are read, and origins fetched, from real servers."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from support.git_server import GitServer
 from support.web_server import WebServer, reply
 
 SKILL = "---\nname: pdf\ndescription: Fill in pdf forms.\n---\n# Body\n"
+A_DIGEST = hashlib.sha256(b"a package").hexdigest()
 DOCUMENT = json.dumps({"skills": [{"id": "pdf", "download_url": "pdf.zip"}]}).encode()
 
 
@@ -112,14 +114,23 @@ def test_a_document_may_be_the_url_itself(web: WebServer, tmp_path: Path, path: 
 
 
 def test_an_index_of_skills_is_read_in_both_versions(web: WebServer, tmp_path: Path) -> None:
+    digest = hashlib.sha256(SKILL.encode()).hexdigest()
     skills = [
-        {"name": "pdf", "type": "archive", "url": "pdf.zip", "description": "Forms.", "digest": "sha256:00"},
-        {"name": "csv", "type": "skill-md", "url": "/other/csv/SKILL.md", "description": "Tables."},
+        {
+            "name": "pdf",
+            "type": "archive",
+            "url": "pdf.zip",
+            "description": "Forms.",
+            "digest": f"sha256:{A_DIGEST.upper()}",
+        },
+        {"name": "csv", "type": "skill-md", "url": "/other/csv/SKILL.md", "digest": f"sha256:{digest}"},
         {"name": "old", "files": ["SKILL.md"]},
         {"name": "files", "files": ["SKILL.md", "a.md"]},
         {"name": "tar", "type": "archive", "url": "tar.tar.gz"},
         {"name": "../x", "url": "x.zip"},
         {"name": "inner", "url": "file:///etc/passwd"},
+        {"name": "weak", "url": "pdf.zip", "digest": "md5:d41d8cd98f00b204e9800998ecf8427e"},
+        {"name": "short", "url": "pdf.zip", "digest": "sha256:00"},
         5,
     ]
     place = "/.well-known/agent-skills/index.json"
@@ -130,9 +141,9 @@ def test_an_index_of_skills_is_read_in_both_versions(web: WebServer, tmp_path: P
     read = reader.read(source, "")
     assert read is not None
     folder = web.url + place.removesuffix("/index.json")
-    csv = HttpOrigin(url=f"{web.url}/other/csv/SKILL.md")
+    csv = HttpOrigin(url=f"{web.url}/other/csv/SKILL.md", sha256=digest)
     assert {skill.id: skill.origin for skill in read.listing.skills} == {
-        "pdf": ZipOrigin(url=f"{folder}/pdf.zip"),
+        "pdf": ZipOrigin(url=f"{folder}/pdf.zip", sha256=A_DIGEST),
         "csv": csv,
         "old": HttpOrigin(url=f"{folder}/old/SKILL.md"),
         "files": None,
@@ -140,9 +151,21 @@ def test_an_index_of_skills_is_read_in_both_versions(web: WebServer, tmp_path: P
     }
     reasons = {skill.id: skill.not_installable for skill in read.listing.skills if not skill.installable}
     assert set(reasons) == {"files", "tar"}
-    assert len(read.listing.warnings) == 3
+    assert len(read.listing.warnings) == 5
     with reader.fetching(csv) as fetched:
         assert (fetched.path / "SKILL.md").read_text() == SKILL
+
+
+def test_other_bytes_than_an_index_names_are_refused(web: WebServer, tmp_path: Path) -> None:
+    web.answers["/SKILL.md"] = web.answers["/pdf.zip"] = reply(b"other")
+    skill, archive = (
+        kind(url=f"{web.url}{path}", sha256=A_DIGEST)
+        for kind, path in ((HttpOrigin, "/SKILL.md"), (ZipOrigin, "/pdf.zip"))
+    )
+    reason = f"has the SHA-256 d9298a10.*, not {A_DIGEST}"
+    for origin in (skill, archive):
+        with pytest.raises(OutboundError, match=reason), fetcher(tmp_path).fetching(origin):
+            pytest.fail("it was fetched")
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"x" * (11 << 20)])

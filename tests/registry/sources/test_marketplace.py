@@ -14,6 +14,7 @@ from registry.sources.marketplace_documents import claude_document
 
 BASE = "https://market.example/m/marketplace.json"
 HASH = "0123456789abcdef0123456789abcdef01234567"
+DIGEST = "0123456789abcdef" * 4
 
 
 def listing(document: Any) -> Listing:
@@ -47,6 +48,10 @@ def test_the_flat_form_is_read() -> None:
             GitOrigin(url="https://git.example/pdf", ref=GitRef(commit=HASH), subdir="skills/pdf"),
         ),
         ({"source": "archive", "url": "https://e.org/pdf.zip"}, ZipOrigin(url="https://e.org/pdf.zip")),
+        (
+            {"source": "archive", "url": "https://e.org/pdf.zip", "sha256": DIGEST.upper()},
+            ZipOrigin(url="https://e.org/pdf.zip", sha256=DIGEST),
+        ),
     ],
 )
 def test_the_origin_of_a_plugin_is_read(source: dict[str, str], origin: GitOrigin | ZipOrigin) -> None:
@@ -71,6 +76,16 @@ def test_a_version_that_is_no_text_costs_no_entry(version: str, read: str, is_no
         assert [("number as its version" in warning) for warning in found.warnings] == [True] * is_noted
 
 
+def test_digests_of_zips_pass_through_both_forms() -> None:
+    entry = {"id": "pdf", "description": "x", "download_url": "https://e.org/pdf.zip", "checksum": f"sha256:{DIGEST}"}
+    (skill,) = listing(json.dumps({"skills": [entry]}).encode()).skills
+    assert skill.origin == ZipOrigin(url="https://e.org/pdf.zip", sha256=DIGEST)
+    (shown,) = claude_document("s", [skill])["plugins"]
+    assert shown["source"] == {"source": "archive", "url": "https://e.org/pdf.zip", "sha256": DIGEST}
+    (again,) = plugin(shown["source"]).skills
+    assert again.origin == skill.origin
+
+
 def test_a_plugin_with_several_skills_is_listed_as_several() -> None:
     found = plugin({"source": "github", "repo": "acme/office"}, skills=["./skills/xlsx", "./skills/docx", "./"])
     origins = {skill.id: skill.origin.subdir for skill in found.skills if isinstance(skill.origin, GitOrigin)}
@@ -86,6 +101,7 @@ def test_a_plugin_with_several_skills_is_listed_as_several() -> None:
         {"source": "github", "repo": "a/b", "ref": "--upload-pack=touch X"},
         {"source": "git-subdir", "url": "https://e.org/a", "path": "../../etc"},
         {"source": "url", "url": "http://127.1/a"},
+        {"source": "archive", "url": "https://e.org/pdf.zip", "sha256": "md5:00"},
     ],
 )
 def test_a_plugin_with_an_unsupported_source_is_skipped_with_a_warning(source: Any) -> None:
