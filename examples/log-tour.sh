@@ -8,7 +8,7 @@ set -eu
 
 echo '# An author publishes a skill. The registry appends it to its log and adds the signed checkpoint to its index.'
 mkdir tea
-printf -- '---\nname: tea\ndescription: Brew tea for whoever asks for it.\nversion: 1.0.0\n---\n# Tea\n' >tea/SKILL.md
+printf -- '---\nname: tea\ndescription: Brew tea for a guest.\nversion: 1.0.0\n---\n# Tea\n' >tea/SKILL.md
 run skill-registry publish tea --username acme/ann
 until git -C index.git show main:acme/tea >line 2>&1; do sleep 0.1; done
 git clone --quiet index.git index
@@ -26,7 +26,7 @@ curl --silent "$url/api/v1/log/key" | sed -n 's/.*"key":"\([^"]*\)".*/\1/p' >log
 echo '# From here on, no network is needed. The clone of the index must list the same package and show the same log.'
 run skill-registry verify --log --key log.pub --index ../index
 
-echo '# Files that were never published are detected, even if somebody edits the lock to list them.'
+echo '# Files that were never published are detected, even if the lock is edited to list them.'
 echo '# Tea, and a nasty surprise' >>skills/tea/SKILL.md
 run skill-registry verify --log
 sha256=$(skill-registry verify --json | sed -n 's/.*have sha256 \([0-9a-f]*\),.*/\1/p')

@@ -9,7 +9,7 @@ set -eu
 # skill VERSION: write the skill in this version.
 skill() {
   mkdir -p "$folder/tea"
-  printf -- '---\nname: tea\ndescription: Brew tea for whoever asks for it.\nmetadata:\n  version: %s\n---\n# Tea %s\n' "$1" "$1" \
+  printf -- '---\nname: tea\ndescription: Brew tea for a guest.\nmetadata:\n  version: %s\n---\n# Tea %s\n' "$1" "$1" \
     >"$folder/tea/SKILL.md"
 }
 

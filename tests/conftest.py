@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 telemetry.switch_off()  # some tests import onnxruntime themselves
 
-os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # not that of whoever runs the tests
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # not that of the user who runs the tests
 
 collect_ignore = ["clients"]
 """The tests with the clients of other people install these first: `make test-clients`."""

@@ -1,4 +1,4 @@
-"""No regular expression of the service goes quadratic: texts of strangers reach most of them (check J15)."""
+"""No regular expression of the service goes quadratic: untrusted texts reach most of them (check J15)."""
 
 import ast
 import importlib

@@ -62,7 +62,7 @@ class Service:
 
     @property
     def publisher_token(self) -> str:
-        """A token of somebody who may publish. A local service takes any text."""
+        """A token of a user who may publish. A local service takes any text."""
         return self.server.token("manager", "acme/ann") if isinstance(self.server, Registry) else "any"
 
     @property

@@ -87,7 +87,7 @@ def test_a_model_that_cannot_be_loaded_does_not_keep_the_engine_from_starting(
 
 
 class GrowingDocuments(CatalogDocuments):
-    """Documents to which somebody adds one after each count."""
+    """Documents to which a writer adds one after each count."""
 
     def __init__(self, catalog: SkillCatalog) -> None:
         super().__init__(catalog.database)

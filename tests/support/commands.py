@@ -18,7 +18,7 @@ WORDS_ONLY = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none"}
 
 
 class Done:
-    """One finished command. The logins of whoever runs the tests are not seen: `folder` holds the configuration."""
+    """One finished command. The logins of the person who tests are not seen: `folder` holds the configuration."""
 
     def __init__(self, folder: Path, *args: str, stdin: str = "", **env: str) -> None:
         done = Finished([COMMAND, *args], _environment(folder, env), folder, stdin=stdin)

@@ -100,7 +100,7 @@ def _bare(text: str) -> str:
 
 
 class Reader:
-    """Somebody with a shell in `folder` and a home of their own, who runs one command after the other.
+    """A user with a shell in `folder` and a home of their own, who runs one command after the other.
 
     A server runs beside the other commands, until the next one is started. `stand_ins` are for what this machine does
     not have, such as the folders of an operator.

@@ -1,4 +1,4 @@
-"""The git command as somebody without any settings has it."""
+"""The git command as a user without any settings has it."""
 
 import subprocess
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ from support.waiting import PATIENCE_SECONDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
 AXE = Path(__file__).parents[1] / "ui" / "axe-core-4.14.1" / "axe.min.js"
-STRANGER = "evil.example"
+OTHER_HOST = "evil.example"
 
 HIDDEN = "safe\u202egpj.exe zero\u200bwidth tag\U000e0041end"
 
@@ -24,7 +24,7 @@ HOSTILE = {
     "title": "</title></p><h1>is a text</h1>",
     "hidden": HIDDEN,
 }
-"""Descriptions somebody might try, by the name of their skill: `hostile-…`."""
+"""Descriptions of an attacker, by the name of their skill: `hostile-…`."""
 
 BODY = """# Steps <img src="https://evil.example/pixel.png" onerror="alert(1)">
 
@@ -47,7 +47,7 @@ def quoted(text: str) -> str:
 
 
 def faults(page: Page) -> list[str]:
-    """Return what stands in the way of somebody who cannot see the page, or has no mouse."""
+    """Return what stands in the way of a reader who cannot see the page, or has no mouse."""
     page.evaluate(AXE.read_text(encoding="utf-8") + ";null")
     found = page.evaluate(
         "axe.run(document, {resultTypes: ['violations'], rules: {'label-content-name-mismatch': {enabled: true}}})"

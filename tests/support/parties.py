@@ -106,7 +106,7 @@ class Addressed(Protocol):
 
 
 class Developer:
-    """Somebody with the command alone: a project in `folder`, and a registry that their environment names."""
+    """A user with the command alone: a project in `folder`, and a registry that their environment names."""
 
     def __init__(self, folder: Path, registry: Addressed, api_key: str | None) -> None:
         self.folder = folder
@@ -130,7 +130,7 @@ class Developer:
         return dict(tomllib.loads((self.folder / "skill-project.toml").read_text())["dependencies"])
 
     def copy_lock(self, other: "Developer") -> None:
-        """Take the lock file of somebody else."""
+        """Take the lock file of another user."""
         shutil.copy(other.folder / "skills.lock", self.folder / "skills.lock")
 
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server on a free port, with an empty database for whoever asks for one."""
+"""A real PostgreSQL server on a free port, with an empty database for each test that needs one."""
 
 import contextlib
 import copy

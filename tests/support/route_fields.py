@@ -87,7 +87,7 @@ def _fields(method: str, path: str, operation: Mapping[str, Any], schemas: Mappi
 
 
 def in_headers(method: str, path: str) -> Iterator[Field]:
-    """Yield the headers of a route that somebody reads."""
+    """Yield the headers of a route that are read."""
     for name in HEADERS:
         yield Field(method, path, "header", name, None, _in_header(method, path, name))
 

@@ -17,7 +17,7 @@ from support.waiting import PATIENCE_SECONDS, wait_until
 COMMAND = str(Path(sys.executable).with_name("skill-registry"))
 
 NO_CACHE = {"SKILL_REGISTRY_CACHE_BYTES": "0"}
-"""So that a package is fetched each time, as most tests expect, and the cache of whoever runs them stays as it is."""
+"""So that a package is fetched each time, as most tests expect, and the cache of this machine stays as it is."""
 
 
 def write_skill(root: Path, name: str, description: str, body: str = "# Body\n", **metadata: str) -> Path:
@@ -70,7 +70,7 @@ class RunningServer:
     def start(self) -> Self:
         """Start and wait until requests are answered."""
         if self._lock.exists():
-            self._lock.write_text("")  # without the address of an earlier server; somebody may hold the file
+            self._lock.write_text("")  # without the address of an earlier server; a process may hold the file
         with self.log.open("ab") as log:
             self.process = start(self.command(), self.environment(), stderr=log.fileno())
         wait_until(self._is_announced, why=self.log.read_text)

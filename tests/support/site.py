@@ -24,7 +24,7 @@ VALUES = {
 
 
 class Site:
-    """A server with its routes, and the headers of somebody who may call them all."""
+    """A server with its routes, and the headers of a caller who may call them all."""
 
     def __init__(self, server: RunningServer, routes: list[Served], headers: Mapping[str, str]) -> None:
         self.server = server

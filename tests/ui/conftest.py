@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from support.browser import launch
-from support.pages import STRANGER, ListedServer, Watched
+from support.pages import OTHER_HOST, ListedServer, Watched
 from support.waiting import PATIENCE_SECONDS
 
 
@@ -29,7 +29,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListedServer]
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=1000 * PATIENCE_SECONDS)
     with sync_playwright() as playwright:
-        made = launch(playwright, f"--host-resolver-rules=MAP {STRANGER} 127.0.0.1")
+        made = launch(playwright, f"--host-resolver-rules=MAP {OTHER_HOST} 127.0.0.1")
         yield made
         made.close()
 

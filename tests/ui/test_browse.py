@@ -118,7 +118,7 @@ def test_typing_finds_a_skill_and_says_why(show: Show) -> None:
     expect(page.locator(".card a.open").first).to_have_text("csv-cleanup")
 
 
-def test_why_a_skill_has_its_rank_is_asked_for_when_somebody_wants_to_know(show: Show) -> None:
+def test_why_a_skill_has_its_rank_is_asked_for_on_request(show: Show) -> None:
     page = show("/?q=messy+csv")
     first = page.locator(".card").first
     asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Strangers' texts stay texts, strangers' pages stay outside, and reading changes nothing."""
+"""Texts of others stay texts, pages of others stay outside, and reading changes nothing."""
 
 import hashlib
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.html_elements import TAGS
-from support.pages import HIDDEN, HOSTILE, STRANGER, ListedServer
+from support.pages import HIDDEN, HOSTILE, OTHER_HOST, ListedServer
 from support.servers import write_skill
 from support.waiting import wait_until
 
@@ -63,7 +63,7 @@ def test_no_tag_hides_text_that_agents_read(show: Show, server: ListedServer) ->
 
 def test_a_name_pointed_at_this_machine_reads_and_installs_nothing(browser: Browser, server: ListedServer) -> None:
     page = browser.new_page()
-    strange = f"http://{STRANGER}:{urlsplit(server.url).port}"
+    strange = f"http://{OTHER_HOST}:{urlsplit(server.url).port}"
     answer = page.goto(f"{strange}/")
     assert answer is not None
     assert (answer.status, "FORBIDDEN" in answer.text()) == (403, True)

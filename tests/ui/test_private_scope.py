@@ -50,7 +50,7 @@ def test_a_member_finds_and_reads_the_skills_of_the_scope(watched: Watched, regi
     assert not faults(page)
 
 
-def test_somebody_else_sees_no_skills(watched: Watched, registry: Registry) -> None:
+def test_other_users_see_no_skills(watched: Watched, registry: Registry) -> None:
     watched.expected = ["404"]
     page = enter(watched, registry, "other")
     expect(page.locator(".card")).to_have_count(0)

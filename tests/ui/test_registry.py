@@ -24,7 +24,9 @@ def enter(watched: Watched, registry: ListedServer) -> Enter:
     return enter
 
 
-def test_a_stranger_is_asked_to_sign_in_and_nothing_is_asked_in_vain(watched: Watched, registry: ListedServer) -> None:
+def test_a_visitor_without_a_credential_is_sent_to_sign_in_and_nothing_is_requested_in_vain(
+    watched: Watched, registry: ListedServer
+) -> None:
     page = watched.open(registry.url, "/?skill=csv-cleanup")
     expect(page.locator(".notice .title")).to_have_text("Sign in to see the skills")
     expect(page.locator(".card")).to_have_count(0)

@@ -146,7 +146,7 @@ def test_why_a_skill_cannot_be_installed_is_said_in_its_place(watched: Watched, 
     button = page.locator(".card").first.get_by_role("button", name="Install shelf-008", exact=True)
     expect(button).to_be_visible()
     body = {"skill_id": "library/shelf-008", "source_name": "library"}
-    assert server.api("POST", "/skills", json=body).status_code == 201  # somebody else is quicker
+    assert server.api("POST", "/skills", json=body).status_code == 201  # another caller is quicker
     button.click()
     expect(page.locator(".card").first.get_by_role("alert")).to_contain_text("already installed")
     assert server.api("DELETE", "/skills/shelf-008").status_code == 200

@@ -132,7 +132,7 @@ def test_a_revoked_token_is_refused_at_once_by_every_process(accounts: Accounts,
         ),
         Principal("acme/bob", "manager", "acme", "acme/bob", "j", 1, Credential("acme/bob", "j", 1)),
     ],
-    ids=["an API key", "a token that somebody else exchanged", "a user who was never added"],
+    ids=["an API key", "a token that another user exchanged", "a user who was never added"],
 )
 def test_only_a_user_who_has_signed_in_makes_tokens(accounts: Accounts, caller: Principal) -> None:
     with pytest.raises(RegistryError) as refused:

@@ -44,7 +44,7 @@ class Directory(NamedTuple):
 @pytest.fixture
 def directory(tmp_path: Path, database: Database) -> Iterator[Directory]:
     root = tmp_path.resolve() / "skills"
-    write_skill(root, "by-hand", "A skill that somebody wrote.")
+    write_skill(root, "by-hand", "A skill that was written by hand.")
     catalog = Catalog(database, now)
     with inspecting() as inspector:
         local = LocalSkills(root, catalog, inspector)

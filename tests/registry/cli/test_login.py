@@ -43,7 +43,7 @@ def stored(file: Path) -> Logins:
 
 
 def test_one_login_opens_the_registry_to_the_commands_until_logout(registry: Registry, tmp_path: Path) -> None:
-    skill = write_skill(tmp_path, "signed-in", "Is published by somebody who has signed in.")
+    skill = write_skill(tmp_path, "signed-in", "Is published by a user who has signed in.")
     server = ("--server", registry.url)
     run(tmp_path, "publish", str(skill), *server).complains(1, f"login --server {registry.url}")
     done = sign_in(tmp_path, registry)

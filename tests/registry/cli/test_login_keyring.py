@@ -30,7 +30,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 class Person:
-    """Somebody with a keyring."""
+    """A user with a keyring."""
 
     def __init__(self, folder: Path, registry: Registry) -> None:
         self.folder = folder

@@ -47,7 +47,7 @@ def test_what_is_refused_says_why(registry: Registry, tmp_path: Path) -> None:
     program.write_bytes(skill_package("program", files={"run": b"\x7fELF" + bytes(60)}))
     done = run(tmp_path, registry, "publish", str(program))
     assert (done.code, "security_issue" in done.out, "rejected" in done.error) == (1, True, True)
-    skill = write_skill(tmp_path, "lowly", "Is of somebody who may only read.")
+    skill = write_skill(tmp_path, "lowly", "Is of a user who may only read.")
     run(tmp_path, registry, "publish", str(skill), role="user").complains(1, "manager")
     run(tmp_path, registry, "yank", "from-zip").complains(2, "scope/name@1.0.0")
 

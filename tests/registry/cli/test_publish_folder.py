@@ -169,7 +169,7 @@ def test_a_file_that_holds_secrets_by_its_name_is_not_sent(registry: Registry, t
     assert not is_known(registry, "careless")
 
 
-def test_secrets_are_published_for_whoever_insists(registry: Registry, tmp_path: Path) -> None:
+def test_secrets_are_published_on_request(registry: Registry, tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "insisting", "Has a file with no secrets in it.")
     write(skill, ".env")
     assert run(tmp_path, registry, "publish", str(skill), "--include-secrets").code == 0

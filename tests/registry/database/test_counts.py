@@ -1,4 +1,4 @@
-"""The counts of the catalog agree with its rows after every change, whoever makes it, and are corrected where not."""
+"""The counts of the catalog agree with its rows after every change of any process, and are corrected where not."""
 
 import random
 import threading

@@ -230,7 +230,7 @@ def test_answers_from_memory_need_a_credential_too(registry: RunningServer) -> N
         assert code(registry.api("POST", "/search", json=body, headers=bad)) == (401, "UNAUTHORIZED")
 
 
-def test_the_status_is_public_but_names_no_folders_to_strangers(registry: RunningServer) -> None:
+def test_the_status_is_public_but_names_no_folders_to_outsiders(registry: RunningServer) -> None:
     write_skill(registry.skills_dir, "secret-project", "").joinpath("SKILL.md").write_text("no front matter")
     user = bearer(registry.token("user"))
     registry.wait_for(lambda: "secret-project" in registry.http.get("/api/status", headers=user).text)

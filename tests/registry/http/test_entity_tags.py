@@ -1,4 +1,4 @@
-"""An entity tag never promises more than its content: whoever sends it back gets what has changed meanwhile."""
+"""An entity tag never promises more than its content: a caller who sends it back gets what has changed meanwhile."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Every refusal is one envelope: whoever refuses, whatever the reason, and it tells nothing of the inside."""
+"""Every refusal is one envelope, whichever part refuses and whatever the reason, and it tells nothing of the inside."""
 
 import re
 from collections.abc import Iterator

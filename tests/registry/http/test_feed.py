@@ -71,7 +71,7 @@ def test_ids_are_stable_and_unique(server: RunningServer) -> None:
     assert before.items() <= after.items()
 
 
-def test_texts_of_strangers_stay_text(server: RunningServer) -> None:
+def test_texts_of_others_stay_text(server: RunningServer) -> None:
     made = new_skill("odd-skill", description=HOSTILE, author=HOSTILE, content=HOSTILE)
     assert server.api("POST", "/skills", json=made).status_code == 201
     (entry,) = entries(server.http.get("/feed.atom"))

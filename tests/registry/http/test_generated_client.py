@@ -96,8 +96,8 @@ def test_it_reads_a_registry_with_a_credential(tmp_path: Path, generate: Generat
         assert server.finished(server.publish(skill_package("whittle")))["status"] == "accepted"
         package = generate(server)
         models, root = importlib.import_module(f"{package}.models"), importlib.import_module(package)
-        with root.Client(base_url=server.url) as stranger:
-            refused = call(package, "skills.list_skills", stranger)
+        with root.Client(base_url=server.url) as outsider:
+            refused = call(package, "skills.list_skills", outsider)
             assert refused.error.code == "UNAUTHORIZED"
         with root.AuthenticatedClient(base_url=server.url, token=server.token("user")) as client:
             assert [card.id for card in call(package, "skills.list_skills", client).data] == ["acme/whittle"]

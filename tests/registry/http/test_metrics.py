@@ -75,7 +75,7 @@ def test_embedding_is_told_as_it_goes(tmp_path: Path) -> None:
         assert [value for (name, _), value in found.items() if name == "skill_registry_vectors"] == [1]
 
 
-def test_strangers_cannot_make_the_figures_grow(registry: RunningServer) -> None:
+def test_outsiders_cannot_make_the_figures_grow(registry: RunningServer) -> None:
     registry.http.get("/nothing-0")
     before = len(samples(registry))
     for number in range(20):

@@ -41,7 +41,7 @@ def test_a_posted_search_says_so_of_its_query_string(server: RunningServer) -> N
     assert "ignored: there is no query parameter 'limit'" in answer.json()["data"]["warnings"]
 
 
-def test_names_of_strangers_break_no_header(server: RunningServer) -> None:
+def test_unknown_names_break_no_header(server: RunningServer) -> None:
     names = "&".join(f"p{number}%0d%0aX-Evil:%20{number}%C3%A9%22<b>=1" for number in range(30))
     answer = server.api("GET", f"/skills?{names}")
     assert answer.status_code == 200

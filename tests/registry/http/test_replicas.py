@@ -78,8 +78,8 @@ def test_a_replica_with_a_secret_of_its_own_does_not_start(
     replicas: Sequence[RunningServer], tmp_path: Path, setting: str
 ) -> None:
     url = replicas[0]._env["SKILL_REGISTRY_DATABASE_URL"]
-    stranger = replica(tmp_path, url, "--profile", "registry", **{setting: ""})
-    command, environment = stranger.command(), stranger.environment()
+    outsider = replica(tmp_path, url, "--profile", "registry", **{setting: ""})
+    command, environment = outsider.command(), outsider.environment()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1

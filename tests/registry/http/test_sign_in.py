@@ -153,8 +153,8 @@ def test_an_answer_that_does_not_match_is_refused(
     url = enter(location, ANN)
     wrong_state = url.replace("state=", "state=x")
     assert code(browser.get(wrong_state)) == (401, "UNAUTHORIZED")
-    with httpx.Client(base_url=registry.url) as stranger:
-        assert code(stranger.get(url)) == (401, "UNAUTHORIZED")
+    with httpx.Client(base_url=registry.url) as outsider:
+        assert code(outsider.get(url)) == (401, "UNAUTHORIZED")
     assert "skill-registry-signed-in" not in browser.cookies
     assert browser.get(url).status_code == 303
     again = browser.get(url)
@@ -178,7 +178,7 @@ def test_a_code_works_once(registry: RunningServer, browser: Browser) -> None:
 
 def test_who_says_no_at_the_issuer_is_told_so(browser: Browser) -> None:
     location = browser.get("/auth/sign-in").headers["Location"]
-    state = parse_qs(urlsplit(location).query)["state"][0]  # this provider forgets it when somebody says no
+    state = parse_qs(urlsplit(location).query)["state"][0]  # this provider forgets it when a user says no
     assert browser.get(f"{enter(location, None)}&state={state}").status_code == 303
     refused = browser.post("/auth/sign-in/token")
     assert code(refused) == (401, "UNAUTHORIZED")

@@ -39,7 +39,7 @@ def begin(
 
 
 CHANGES = {
-    "update": ("PUT", "", {"description": "Changed by somebody from another scope."}),
+    "update": ("PUT", "", {"description": "Changed by a user of another scope."}),
     "new version": ("POST", "/versions", {"version": "9.0.0", "description": "Of another scope."}),
 }
 

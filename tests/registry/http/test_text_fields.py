@@ -20,7 +20,7 @@ TEXTS_OF_A_FIELD = 2
 
 
 class Served(NamedTuple):
-    """A server, its fields, and the headers of somebody who may use them."""
+    """A server, its fields, and the headers of a caller who may use them."""
 
     server: RunningServer
     fields: list[Field]

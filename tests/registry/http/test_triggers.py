@@ -41,7 +41,7 @@ def test_they_are_found_by_words_and_by_meaning_and_are_on_cards(tmp_path: Path)
 
 
 def test_they_go_through_a_registry_to_those_who_follow_it(tmp_path: Path) -> None:
-    package = skill_package("coffee", version="1.0.0\nwhen_to_use: When somebody yawns")
+    package = skill_package("coffee", version="1.0.0\nwhen_to_use: When a guest yawns")
     words = {"SKILL_REGISTRY_EMBEDDING_PROVIDER": "none", "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": "127.0.0.1"}
     with Registry(tmp_path / "registry", "--embedding-provider", "none", "--auth-anonymous-read") as registry:
         registry.finished(registry.publish(package))
@@ -51,6 +51,6 @@ def test_they_go_through_a_registry_to_those_who_follow_it(tmp_path: Path) -> No
         added = Done(tmp_path / "laptop", "sources", "add", "one", registry.url, **words)
         assert added.code == 0, added.error
         listed = Done(tmp_path / "laptop", "search", "yawns", "--json", **words).json["skills"]
-    assert detail["triggers"] == ["When somebody yawns"]
+    assert detail["triggers"] == ["When a guest yawns"]
     assert [(card["id"], card["triggers"]) for card in cards] == [("acme/coffee", detail["triggers"])]
     assert [hit["skill"]["triggers"] for hit in listed] == [detail["triggers"]]

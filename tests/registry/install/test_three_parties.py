@@ -146,8 +146,8 @@ def test_upgrades_stay_in_range_and_leave_yanked_versions(
 
 def test_a_closed_registry_refuses_those_without_a_key(registry: ClosedRegistry, tmp_path: Path) -> None:
     registry.release("closed")
-    stranger = Developer(tmp_path / "stranger", registry, None)
-    done = stranger.run("install", f"{registry.scope}/closed", "--json")
+    outsider = Developer(tmp_path / "outsider", registry, None)
+    done = outsider.run("install", f"{registry.scope}/closed", "--json")
     assert done.code == 1
     assert "login" in done.json["results"][0]["reason"]
     with Service(tmp_path / "service", registry) as service:

@@ -137,8 +137,8 @@ def test_the_collection_of_a_former_model_is_removed(tmp_path: Path, milvus: Mil
         return set(connection.call("list_collections"))
 
     connection = milvus.connection()
-    stranger = MilvusVectors(connection, VectorFeed("other"), "local/former", 32, partial(hold, tmp_path / "claims"))
-    put(stranger, [1], np.eye(1, 32, dtype=np.float32))
+    outsider = MilvusVectors(connection, VectorFeed("other"), "local/former", 32, partial(hold, tmp_path / "claims"))
+    put(outsider, [1], np.eye(1, 32, dtype=np.float32))
     others = names()
     write_skill(tmp_path / "skills", "backup", "Save a folder to an encrypted archive.")
     seen = []
@@ -148,7 +148,7 @@ def test_the_collection_of_a_former_model_is_removed(tmp_path: Path, milvus: Mil
             wait_until(partial(_is_hybrid, server), why=lambda: names() - others)
             wait_until(lambda: len(names() - others) == 1, why=lambda: names() - others)
             seen.append(names() - others)
-    assert (seen[0] & seen[1], others - names(), len(stranger)) == (set(), set(), 1)
+    assert (seen[0] & seen[1], others - names(), len(outsider)) == (set(), set(), 1)
     connection.close()
 
 

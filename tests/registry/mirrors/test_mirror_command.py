@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, upstream: Upstream) -> Ite
 
 
 class Operator:
-    """Somebody at the machine of a mirroring service."""
+    """An operator at the machine of a mirroring service."""
 
     def __init__(self, folder: Path, service: MirrorService, upstream: Upstream) -> None:
         self.folder = folder

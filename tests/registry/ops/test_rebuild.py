@@ -74,7 +74,7 @@ class LostRegistry(Registry):
         self._env = {**self._env, "SKILL_REGISTRY_DATABASE_URL": url}
 
     def rewrite(self, path: str, content: bytes) -> None:
-        """Push another content of a file to the index, as whoever may write there can."""
+        """Push another content of a file to the index, as any writer of it can."""
         clone = self.folder / "attacker"
         shutil.rmtree(clone, ignore_errors=True)
         git("clone", "--quiet", str(self.remote), str(clone))

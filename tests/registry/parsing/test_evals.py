@@ -1,4 +1,4 @@
-"""Reading evals/evals.json, also one that somebody made to do harm."""
+"""Reading evals/evals.json, also one that was made to do harm."""
 
 import json
 import time

@@ -252,10 +252,10 @@ def test_a_private_registry_takes_a_token_or_a_key_as_the_password(tmp_path: Pat
             clone = git.clone(url, "clone")
             assert (clone / "SKILL.md").exists()
             assert password not in (clone / ".git/config").read_text()
-        stranger = GitClient(tmp_path / "stranger")
-        assert "could not read Username" in stranger.refusal("clone", url)
-        stranger.remember(registry.url, "wrong")
-        assert "Authentication failed" in stranger.refusal("clone", url)
+        outsider = GitClient(tmp_path / "outsider")
+        assert "could not read Username" in outsider.refusal("clone", url)
+        outsider.remember(registry.url, "wrong")
+        assert "Authentication failed" in outsider.refusal("clone", url)
         refs = "/git/acme/whittle.git/info/refs?service=git-upload-pack"
         for headers in ({}, basic("wrong"), {"Authorization": "Basic ?"}, {"Authorization": "Basic"}, basic("")):
             for path in (refs, refs.replace("upload", "receive"), refs.replace("acme/whittle", "marketplace")):

@@ -348,7 +348,7 @@ def test_a_read_only_service_installs_nothing(tmp_path: Path) -> None:
         assert host.call("install_skill", id="chisels").is_error
 
 
-def test_a_stranger_reads_and_installs_nothing(host: Host) -> None:
+def test_an_outsider_reads_and_installs_nothing(host: Host) -> None:
     """A proxy on this machine passes requests of others on, and says so."""
     if host.headers:
         pytest.skip("the registry profile installs nothing")

@@ -1,4 +1,4 @@
-"""The change feed: whoever follows it knows every published skill as it is now, and hears of changes at once."""
+"""The change feed: a follower knows every published skill as it is now, and hears of changes at once."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""A clone of the index that somebody else has prepared: nothing that its configuration names is run."""
+"""A clone of the index that an attacker has prepared: nothing that its configuration names is run."""
 
 import shutil
 import subprocess

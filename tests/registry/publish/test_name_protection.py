@@ -123,7 +123,7 @@ def test_nothing_with_its_name_comes_before_a_published_skill(registry: Registry
 
 
 def test_an_original_keeps_its_exact_name(registry: Registry) -> None:
-    """A folder or a record that was there before is not replaced by whoever publishes its name."""
+    """A folder or a record that was there before is not replaced by a package with its name."""
     write_skill(registry.skills_dir, "merge-ledgers", "Merges the ledgers of two shops.")
     created(registry, "split-ledgers", "acme/bob", description="Splits a ledger.")
     registry.wait_for(lambda: registry.get("/api/v1/skills/merge-ledgers").status_code == 200)

@@ -23,7 +23,7 @@ def provider() -> Iterator[EmbeddingServer]:
 def registries(
     postgres: PostgresServer, provider: EmbeddingServer, tmp_path: Path
 ) -> Iterator[tuple[Registry, Registry]]:
-    """Two that share database, packages and index; the store is down until somebody makes it a folder."""
+    """Two that share database, packages and index; the store is down until its path is a folder."""
     env = {**SECRET, "SKILL_REGISTRY_DATABASE_URL": postgres.new_database(), "OPENAI_API_KEY": "sk-canary-0123456789"}
     embedding = ("--embedding-provider", "hosted", "--embedding-base-url", provider.url)
     limits = ("--limits-publish-tries", "100")

@@ -75,8 +75,8 @@ def clone_is_edited(kept: KeptRegistry) -> None:
     path.write_text(path.read_text().replace("1.9.0", "1.9.1"))
 
 
-def stranger_writes_bad_lines(kept: KeptRegistry) -> None:
-    remote, clone = kept.folder / "index.git", kept.folder / "clone-of-a-stranger"
+def outsider_writes_bad_lines(kept: KeptRegistry) -> None:
+    remote, clone = kept.folder / "index.git", kept.folder / "clone-of-an-outsider"
     subprocess.run(["git", "clone", "-q", "-b", "main", str(remote), str(clone)], check=True)
     with (clone / "acme" / "pdf").open("ab") as file:
         file.write(b'{"vers":' + b"[" * 5_000 + b'\n{"name":"acme/PDF","vers":"1.0.0"}\n')
@@ -160,7 +160,7 @@ INDEX = {
         "later file",
     ),
     "a line of the clone is edited": (clone_is_edited, "acme/pdf"),
-    "a stranger writes bad lines": (stranger_writes_bad_lines, "invalid lines: 2 (line"),
+    "an outsider writes bad lines": (outsider_writes_bad_lines, "invalid lines: 2 (line"),
 }
 DERIVED = {"rows": ROWS, "words": WORDS, "vectors": VECTORS, "index": INDEX}
 

@@ -112,13 +112,13 @@ def test_it_is_rebuilt(world: World, damage: Callable[[World], None], words: str
 
 
 def test_other_catalogs_and_what_is_being_written_stay(world: World) -> None:
-    stranger = MilvusVectors(world.connection, VectorFeed("other"), "former", DIMENSION, world.kept.database.claim)
-    stranger.apply([VectorPut(1, 1, np.eye(1, DIMENSION, dtype=np.float32)[0])], 1)
+    outsider = MilvusVectors(world.connection, VectorFeed("other"), "former", DIMENSION, world.kept.database.claim)
+    outsider.apply([VectorPut(1, 1, np.eye(1, DIMENSION, dtype=np.float32)[0])], 1)
     a_model_was_replaced(world)
     with world.kept.database.claim(f"milvus {world.opened('former').alias}"):
         assert world.inspect(repair=True).repaired == []
     assert len(world.inspect(repair=True).repaired) == 1
-    assert (len(stranger), world.collections.unused([])) == (1, world.names)
+    assert (len(outsider), world.collections.unused([])) == (1, world.names)
 
 
 def test_vectors_that_are_still_to_be_copied_are_no_difference(world: World) -> None:
