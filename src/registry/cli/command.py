@@ -101,9 +101,19 @@ def stop(reason: str | Exception, code: int = FAILED) -> NoReturn:
     """Print one line that says why the command failed, without the passwords of URLs, and exit."""
     message = str(reason)
     if isinstance(reason, OSError) and reason.filename and reason.strerror:
-        message = f"{reason.filename}: {reason.strerror}"
+        message = f"{reason.filename}: {_in_the_way(reason) or reason.strerror}"
     tell(redact_text(" ".join(message.split())))
     sys.exit(code)
+
+
+def _in_the_way(error: OSError) -> str:
+    """Return what stands where a folder was to be made, empty if the error is another one."""
+    if not isinstance(error, FileExistsError | NotADirectoryError):
+        return ""
+    path = Path(error.filename)
+    if path.is_symlink() and not path.exists():
+        return f"it is a link to {path.readlink()}, which does not exist: make that folder, or remove the link"
+    return "it is a file, where a folder is needed" if path.is_file() else ""
 
 
 def with_backend(

@@ -34,6 +34,16 @@ def test_nor_does_another_command_reach_it(server: RunningServer, command: str, 
     assert "not found" in done.error + done.out
 
 
+def test_what_stands_where_the_skills_belong_is_named(tmp_path: Path) -> None:
+    write_skill(tmp_path / "own", "tea", "Brews tea.")
+    place = tmp_path / "skills"
+    place.symlink_to("nowhere")
+    Done(tmp_path, "install", "./own/tea").complains(1, str(place), "is a link to nowhere", "make that folder")
+    place.unlink()
+    place.write_text("")
+    Done(tmp_path, "install", "./own/tea").complains(1, str(place), "is a file, where a folder is needed")
+
+
 @pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
 def test_a_host_name_that_cannot_be(tmp_path: Path, host: str) -> None:
     (tmp_path / "skills").mkdir()
@@ -95,7 +105,9 @@ def test_output_that_cannot_be_written(server: RunningServer, output: tuple[str,
 
 def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
-    Done(tmp_path, "scan", "--skills-dir", str(tmp_path), "--data-dir", "data").complains(1, "data: File exists")
+    Done(tmp_path, "scan", "--skills-dir", str(tmp_path), "--data-dir", "data").complains(
+        1, "data: it is a file, where a folder is needed"
+    )
 
 
 @pytest.mark.parametrize(
