@@ -35,7 +35,7 @@ def best(index: MilvusVectors) -> list[int]:
 
 def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
     server, feed = MilvusServer(tmp_path), VectorFeed(str(tmp_path), VECTORS)
-    connection = server.connection(1.0)
+    connection = server.connection(8.0)
     index = index_of(connection, tmp_path, feed)
     caught_up: list[int] = []
     sync = VectorSync(cast("Documents", feed), index, lambda: caught_up.append(1))
@@ -48,9 +48,9 @@ def test_it_is_away_then_slow_and_then_back(tmp_path: Path) -> None:
         assert best(index) == [5]
         server.pause()
         started = time.monotonic()
-        with pytest.raises(VectorsUnavailable, match="did not answer within 1 s"):
+        with pytest.raises(VectorsUnavailable, match="did not answer within 8 s"):
             best(index)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60  # not as long as Milvus is paused, which is for ever
         server.resume()
         wait_until(lambda: _answers(index))
         server.kill()
@@ -79,7 +79,7 @@ def test_a_milvus_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         server.pause()
         started = time.monotonic()
         sync.sync(51)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 25  # not the 30 s that the connection waits
         with pytest.raises(VectorsUnavailable, match="1 changes behind"):
             sync.check(51)
         server.resume()

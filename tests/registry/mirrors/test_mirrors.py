@@ -109,7 +109,7 @@ def test_what_the_registry_revokes_is_refused_soon(both: Both) -> None:
     started = time.monotonic()
     reader = both.mirror.caller("reader", "user")
     wait_until(lambda: both.mirror.get("/mirrors/corp/packages/acme/leaky/1.0.0.zip", reader).status_code == 409)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 60  # not at the next refresh, in an hour
     with away(both):
         installs(both.developer("after"), "acme/leaky", "revoked")
         installs(both.developer("exactly"), "acme/leaky@1.0.0", "revoked")
