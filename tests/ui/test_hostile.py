@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.html_elements import TAGS
-from support.pages import HIDDEN, HOSTILE, OTHER_HOST, ListedServer
+from support.pages import HIDDEN, HOSTILE, OTHER_HOST, ListedServer, quoted
 from support.servers import write_skill
 from support.waiting import wait_until
 
@@ -33,6 +33,17 @@ def test_characters_nobody_can_see_are_marked(show: Show) -> None:
     shown = str(page.locator(".card .description").first.text_content())
     assert not {"\u202e", "\u200b", "\U000e0041"} & set(shown)
     assert len({*HIDDEN} - {*shown}) == 3
+
+
+def test_joiners_of_words_and_emoji_are_not_marked(show: Show, server: ListedServer) -> None:
+    text = "می\u200cخواهم क्\u200dष 👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 🏴\U000e0067\U000e0062\U000e007f pass\u200cword"
+    write_skill(server.skills_dir, "joined", quoted(text), f"# Steps\n\n{text}\n")
+    server.wait_for(lambda: server.api("GET", "/skills/joined").status_code == 200)
+    page = show("/skills/joined")
+    for place in (".description", ".markdown p"):
+        expect(page.locator(place).first.locator("mark.hidden-character")).to_have_text(["U+200C"])
+        expect(page.locator(place).first).to_have_text(text.replace("pass\u200c", "passU+200C"))
+    assert server.api("DELETE", "/skills/joined").status_code == 200
 
 
 def test_a_skill_md_keeps_its_text_and_nothing_that_runs_or_loads(show: Show) -> None:

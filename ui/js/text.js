@@ -8,23 +8,40 @@ const HIDDEN = new RegExp(
     "\\u{e0000}-\\u{e007f}]",
   "u",
 );
-const EMOJI_BEFORE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
+// The invisible characters that belong to a script, with the one before them: of Persian and Hindi words, of emoji that
+// have several parts, and of the flags of England, Scotland and Wales. No pattern looks back: browsers differ there.
+const LETTERS = "\\u0620-\\u06dc\\u06de-\\u06ff\\u0710-\\u07bf\\u0840-\\u085f\\u08a0-\\u08e1\\u08e3-\\u0dff\\u0f40-\\u109f" +
+  "\\u1780-\\u17b3\\u17b6-\\u17d3\\u1820-\\u18aa\\ufb50-\\ufdff\\ufe70-\\ufefc";
+const JOINED = new RegExp(
+  `[${LETTERS}][\\u200c\\u200d](?=[${LETTERS}])|` +
+    "[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f]\\u200d(?=\\p{Extended_Pictographic})|" +
+    "\\u{1f3f4}[\\u{e0061}-\\u{e007a}]{1,6}\\u{e007f}",
+  "gu",
+);
 
-/** Return a text in parts: strings, and `{code, text}` for each run of characters nobody could see. */
+/** Return a text in parts: strings, and `{code, text}` for each character nobody could see. */
 export function parts(text) {
   if (!HIDDEN.test(text)) return [text];
   const found = [];
   let plain = "";
-  for (const character of text) {
-    const joins = character === "\u200d" && EMOJI_BEFORE.test(plain); // as in the picture of a family
-    if (joins || !HIDDEN.test(character)) {
-      plain += character;
-      continue;
+  let start = 0;
+  const tell = (piece) => {
+    for (const character of piece) {
+      if (!HIDDEN.test(character)) {
+        plain += character;
+        continue;
+      }
+      if (plain) found.push(plain);
+      plain = "";
+      found.push({ text: character, code: `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}` });
     }
-    if (plain) found.push(plain);
-    plain = "";
-    found.push({ text: character, code: `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}` });
+  };
+  for (const joined of text.matchAll(JOINED)) {
+    tell(text.slice(start, joined.index));
+    plain += joined[0];
+    start = joined.index + joined[0].length;
   }
+  tell(text.slice(start));
   return plain ? [...found, plain] : found;
 }
 

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from registry.cli.help.output_encoding import is_utf8
 from registry.cli.help.verbosity import is_quiet
+from registry.parsing.joiners import pieces
 
 Data = Mapping[str, Any]
 
@@ -33,6 +34,8 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 _BLANK = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]")
 """Invisible characters of other categories. Those that choose how an emoji looks are not among them."""
+
+_BREAKS = re.compile(r"([\n\t]+)")
 
 _NOT_ASCII = re.compile(r"[^ -~\n]")
 
@@ -158,21 +161,26 @@ def _whole_rows(shown: Table) -> Iterator[Text]:
 def printable(text: str) -> str:
     r"""Return a text in which control characters and other invisible ones are escapes, such as `\x1b` or `\u202e`.
 
-    The text of another program must not control the terminal, and must not look like a different one.
+    The text of another program must not control the terminal, and must not look like a different one. Joiners stay
+    where a script or an emoji needs them.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if _is_visible(char) else _escape(char) for char in text)
+    return "".join("".join(map(_shown, checked)) + joined for checked, joined in pieces(text))
 
 
 def printable_lines(text: str) -> str:
     """Return a text of several lines, each as `printable` shows it. Tabs stay."""
-    return "".join(char if char in "\n\t" else printable(char) for char in text)
+    return "".join(printable(part) if place % 2 == 0 else part for place, part in enumerate(_BREAKS.split(text)))
 
 
 @lru_cache(maxsize=1 << 12)
 def _is_visible(char: str) -> bool:
     return unicodedata.category(char) not in _HIDDEN_CATEGORIES and not _BLANK.match(char)
+
+
+def _shown(char: str) -> str:
+    return char if _is_visible(char) else _escape(char)
 
 
 def _escape(char: str) -> str:

@@ -17,6 +17,7 @@ from registry.domain.runtime_needs import RuntimeNeeds
 from registry.domain.version_text import DEFAULT_VERSION, is_shortened, version_number
 from registry.parsing.frontmatter import read
 from registry.parsing.frontmatter_advice import Defect
+from registry.parsing.joiners import without_joiners
 from registry.parsing.text_encoding import decode, encoding_of, with_line_feeds
 from registry.parsing.toml_text import load_toml
 from registry.parsing.yaml_text import Value, YamlError, parse
@@ -337,7 +338,7 @@ def _checked_name(name: str, folder: str, warnings: list[str]) -> str:
     if not name:
         warnings.append("there is no name; the folder's name is used")
         name = _CONTROL.sub("", folder) or "skill"
-    if _HIDDEN.search(name):
+    if _HIDDEN.search(without_joiners(name)):
         warnings.append("the name has invisible or bidirectional characters")
     return name
 
