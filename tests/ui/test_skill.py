@@ -277,6 +277,33 @@ def test_a_file_has_colours_and_stays_text(show: Show, server: ListedServer) -> 
     assert server.api("DELETE", "/skills/coloured-files").status_code == 200
 
 
+def test_a_file_is_shown_as_windows_writes_it_and_an_empty_one_is_said(show: Show, server: ListedServer) -> None:
+    folder = write_skill(server.skills_dir, "windows-files", "Has files", "")
+    (folder / "set.ps1").write_bytes("$a = 'é'\r\n$b\r\n".encode("utf-16"))
+    (folder / "none.txt").write_text("")
+    server.wait_for(lambda: server.api("GET", "/skills/windows-files").status_code == 200)
+    page = show("/skills/windows-files?file=set.ps1")
+    expect(page.locator(".numbered .line-of")).to_have_text(["$a = 'é'", "$b"])
+    page.locator(".files a", has_text="none.txt").click()
+    expect(page.locator(".file")).to_contain_text("This file is empty")
+    page.locator(".file").get_by_role("link", name="SKILL.md").click()
+    expect(page.locator(".main")).to_contain_text("Its SKILL.md has no text below its description")
+    assert server.api("DELETE", "/skills/windows-files").status_code == 200
+
+
+def test_a_text_from_right_to_left_has_its_lists_there_and_its_code_not(show: Show, server: ListedServer) -> None:
+    body = "# Steps\n\n1. الخطوة\n\n> اقتباس\n\n```sh\necho 1 # تعليق\n```\n\nEnglish.\n"
+    write_skill(server.skills_dir, "from-right", "Has a text", body)
+    server.wait_for(lambda: server.api("GET", "/skills/from-right").status_code == 200)
+    page = show("/skills/from-right", width=360)
+    written = {"h1": "ltr", "ol": "rtl", "blockquote": "rtl", "pre": "ltr", "p:last-child": "ltr"}
+    for name, direction in written.items():
+        expect(page.locator(f".markdown {name}").last).to_have_css("direction", direction)
+    expect(page.locator(".markdown blockquote")).to_have_css("border-right-width", "3px")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert server.api("DELETE", "/skills/from-right").status_code == 200
+
+
 def test_code_has_colours_and_stays_text(show: Show, server: ListedServer) -> None:
     write_skill(server.skills_dir, "coloured", "Has code", CODE + f"```python\n{'x = 1' * 5000}\n```\n")
     server.wait_for(lambda: server.api("GET", "/skills/coloured").status_code == 200)

@@ -72,13 +72,20 @@ export async function blobOf(path) {
   return response.blob();
 }
 
+/** Return a text in UTF-8, or in UTF-16 where its first two bytes say so, as Windows PowerShell writes it. */
+function decoded(buffer) {
+  const [first, second] = new Uint8Array(buffer).subarray(0, 2);
+  const encoding = first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
+  return new TextDecoder(encoding).decode(buffer);
+}
+
 /** Return the text of a file, or null where it is of another type or has more than `limit` bytes. */
 export async function textOf(path, limit, signal, type = "text/plain") {
   const response = await answerOf(path, { signal, headers: credentials() });
   if (!response.ok) throw (await envelopeOf(response)).failure;
   const isText = response.headers.get("Content-Type")?.startsWith(type);
   if (!isText || Number(response.headers.get("Content-Length")) > limit) return null;
-  return response.text();
+  return decoded(await response.arrayBuffer());
 }
 
 /** Return a text that is no file of a skill. */

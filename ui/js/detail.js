@@ -127,6 +127,7 @@ function Elsewhere({ skill, version, isEmpty }) {
 }
 
 function Body({ id, version, text, files }) {
+  if (text === "") return html`<${Notice} title="Its SKILL.md has no text below its description" />`;
   if (!text) return html`<${Notice} title="Its text cannot be shown here" />`;
   return html`<${Rendered} id=${id} version=${version} path="SKILL.md" content=${text} files=${files} />`;
 }

@@ -88,7 +88,7 @@ export function Rendered({ id, version, path, content, files }) {
     if (!files.some((one) => one.path === file)) return null;
     return { href: link({ skill: id, version, file }), open: (event) => follow(event, { file }) };
   }, [id, version, path, files]);
-  const isOurs = useCallback((address) => files.some((one) => address === `${fileAt(id, one.path, version)}?format=image`), [id, version, files]);
+  const isOurs = useCallback((address) => files.some((one) => isImage(one.path) && address === `${fileAt(id, one.path, version)}?format=image`), [id, version, files]);
   return html`<${Markdown} content=${content} onFile=${onFile} isOurs=${isOurs} />`;
 }
 
@@ -108,7 +108,8 @@ export function File({ id, version, path, line, files }) {
   const view = viewOf(path, files.find((one) => one.path === path)?.size, wanted, line);
   const load = async (signal) => {
     if (view === "rendered") return { html: await textOf(`${url}?format=html`, Infinity, signal, "text/html") };
-    return { text: view === "source" ? await textOf(url, SHOWN_BYTES, signal) : null };
+    const text = view === "source" ? await textOf(url, SHOWN_BYTES, signal) : null;
+    return { text: text && text.replaceAll(/\r+\n?/g, "\n") }; // lines as the findings count them
   };
   const { data, error, again } = useLoaded(load, [url, view]);
   const { html: rendered, text } = data ?? {}; // told apart: for a moment there still is what was shown before
@@ -129,7 +130,8 @@ export function File({ id, version, path, line, files }) {
     ${view !== "image" && text === null && html`<${Notice} title="This file is not shown: it is no text, or too long">
       <${Download} url=${url} name=${name}>Download it<//><//>`}
     ${rendered && html`<${Rendered} id=${id} version=${version} path=${path} content=${rendered} files=${files} />`}
-    ${typeof text === "string" && html`<${Lines} text=${text} path=${path} line=${line} />`}
+    ${text === "" && html`<${Notice} title="This file is empty" />`}
+    ${text && html`<${Lines} text=${text} path=${path} line=${line} />`}
   </section>`;
 }
 

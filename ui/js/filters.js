@@ -56,9 +56,10 @@ function Risks({ address, facets }) {
   let sum = 0;
   const upTo = RISKS.map((risk) => [risk, (sum += facets?.risks?.[risk] ?? 0)]);
   const isCounted = facets?.isCounted && !address.risk;
+  const hasWaived = address.risk === "waived" || !facets?.isCounted || facets.risks.waived > 0;
   return html`<${Group} name="Risk">
     <${Choice} changes=${{ risk: "" }} isChosen=${!address.risk}>Any<//>
-    ${upTo.filter(([risk]) => risk !== "high").map(
+    ${upTo.filter(([risk]) => risk !== "high" && (risk !== "waived" || hasWaived)).map(
       ([risk, number]) => html`<${Choice} changes=${{ risk }} isChosen=${address.risk === risk}
         number=${isCounted ? number : undefined}>${RISK_NAMES[risk]}<//>`,
     )}

@@ -117,6 +117,7 @@ export function Markdown({ content, onFile, isOurs }) {
   useEffect(() => {
     const parsed = new DOMParser().parseFromString(content, "text/html"); // inert: nothing is run or loaded
     box.current.replaceChildren(...copies(parsed.body, onFile, isOurs));
+    for (const block of box.current.children) if (block.localName !== "pre") block.dir = "auto"; // a text may have parts in several languages
     addAnchors(box.current);
     addCopyButtons(box.current);
     if (box.current.querySelector("[data-language]")) {
