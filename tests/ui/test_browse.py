@@ -165,6 +165,21 @@ def test_an_old_answer_does_not_replace_a_newer_one(show: Show) -> None:
     expect(page.locator(".card a.open").first).to_have_text("travel-itinerary")
 
 
+def test_what_is_opened_stays_open_though_somebody_was_typing(show: Show) -> None:
+    page = show("/?q=csv")
+    first = page.locator(".card a.open").first
+    expect(first).to_be_visible()
+    page.evaluate("""() => {
+        const box = document.querySelector("#query");
+        box.value += " x";
+        box.dispatchEvent(new Event("input", {bubbles: true}));
+        document.querySelector(".card a.open").click();
+    }""")
+    expect(page.locator(".detail .title h1")).to_be_visible()
+    page.wait_for_timeout(300)  # longer than the page waits for more to be typed
+    expect(page).to_have_url(re.compile("/skills/"))
+
+
 def test_filters_combine_stand_in_the_url_and_are_gone_back_from(show: Show) -> None:
     page = show("/?view=skills")
     page.get_by_role("link", name=re.compile("^Installed")).click()

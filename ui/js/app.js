@@ -43,7 +43,9 @@ function SearchBox({ q }) {
     const next = event.target.value;
     setText(next);
     clearTimeout(timer.current);
+    const before = place.get();
     timer.current = setTimeout(() => {
+      if (place.get() !== before) return; // something else was opened meanwhile
       sent.current = next.trim();
       const { skill, view, q } = place.get();
       const isSame = !skill && (!view || view === "skills") && (q || view); // one search, one entry of the history
