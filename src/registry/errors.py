@@ -129,6 +129,12 @@ def forbidden(message: str) -> RegistryError:
     return RegistryError("FORBIDDEN", message)
 
 
+def scope_needed() -> RegistryError:
+    """Return the error for a credential without a scope, which cannot publish."""
+    way = "'skill-registry admin keys create --role manager --scope NAME' makes a key with one"
+    return forbidden(f"Publishing needs a scope, and this credential has none: {way}")
+
+
 def skill_not_found(skill_id: str, version: str | None = None, *, hint: str = "") -> RegistryError:
     """Return the error for a skill, or one of its versions, that does not exist; the message names it.
 

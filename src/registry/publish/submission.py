@@ -16,7 +16,7 @@ from registry.db import Reader, Transaction
 from registry.domain.api import API, SCOPES_PATH
 from registry.domain.models import RESERVED_IDS, timestamp
 from registry.domain.roles import Principal, includes
-from registry.errors import FieldError, conflict, exists_already, forbidden, validation_error
+from registry.errors import FieldError, conflict, exists_already, forbidden, scope_needed, validation_error
 from registry.packages.expected import ANY_PACKAGE, Expected
 from registry.packages.limits import PackageLimits
 from registry.packages.package import Peek, peek
@@ -200,7 +200,7 @@ def _scope(metadata: Peek, caller: Principal) -> str:
     if includes(caller.role, "admin") and (metadata.scope or caller.scope):
         return metadata.scope or str(caller.scope)
     if caller.scope is None:
-        raise forbidden("Publishing needs a scope, and this credential has none")
+        raise scope_needed()
     if metadata.scope not in (None, caller.scope):
         raise forbidden(f"The package belongs to the scope '{metadata.scope}'; yours is '{caller.scope}'")
     return caller.scope

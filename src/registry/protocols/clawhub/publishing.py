@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from registry.catalog.conditions import check_scope
 from registry.domain.models import Skill, Version
-from registry.errors import FieldError, RegistryError, forbidden, validation_error
+from registry.errors import FieldError, RegistryError, scope_needed, validation_error
 from registry.http.links import base_url
 from registry.http.request_body import StrictRequest, is_upload
 from registry.http.request_state import request_state
@@ -232,7 +232,7 @@ def _expected(request: Request[Any, Any, Any], services: Services, new: NewClawH
         return Expected(new.slug, new.version)
     owner = owner or caller.scope
     if owner is None:
-        raise forbidden("Publishing needs a scope, and this credential has none")
+        raise scope_needed()
     check_scope(caller, f"{owner}/{new.slug}", owner)
     return Expected(f"{owner}/{new.slug}", new.version)
 
