@@ -57,9 +57,9 @@ class Catalog:
         rows = reader.read(f"{_STORED} where s.id = ?", (skill_id,))
         return _stored(rows[0]) if rows else None
 
-    def find_at(self, transaction: Transaction, folder: str) -> StoredSkill | None:
+    def find_at(self, reader: Reader, folder: str) -> StoredSkill | None:
         """Return the skill in this folder; None if there is none."""
-        rows = transaction.read(f"{_STORED} where s.folder = ?", (folder,))
+        rows = reader.read(f"{_STORED} where s.folder = ?", (folder,))
         return _stored(rows[0]) if rows else None
 
     def get_for_update(

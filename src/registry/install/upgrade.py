@@ -356,4 +356,5 @@ def _check_successor(
         raise conflict("its origin has other files than those that are wanted")
     is_named = requirement is not None and is_exact(requirement)
     if installed is not None and not is_named and version_parts(version) < version_parts(installed):
-        raise conflict(f"its origin has version {version}, older than {installed}: request it by version")
+        way = f"request it by version, as 'skill-registry upgrade ID --version {version}' does"
+        raise conflict(f"its origin has version {version}, older than {installed}: {way}")

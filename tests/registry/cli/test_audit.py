@@ -87,6 +87,20 @@ def test_what_is_withdrawn_is_said_with_reason_and_replacement(project: Project)
     assert [skill["id"] for skill in project.run("audit", "--json").json["withdrawn"]] == ["tea"]
 
 
+def test_without_a_project_the_commands_tell_of_withdrawn_skills_too(project: Project) -> None:
+    folder = project.folder / "plain"
+    folder.mkdir()
+    plain = project._replace(folder=folder)
+    assert plain.run("install", "acme/tea@1.0.0").code == 0
+    assert not (folder / "skills.lock").exists()
+    publish(project.registry, "tea@0.9.0")
+    project.change("acme/tea/1.0.0/revoke")
+    for arguments in (("install", "acme/tea"), ("upgrade",), ("outdated",), ("upgrade", "tea", "--check")):
+        done = plain.run(*arguments)
+        assert "warning: tea: version 1.0.0 was revoked on" in done.error, (arguments, done.out, done.error)
+        assert WHY in done.error
+
+
 def test_a_skill_that_was_deprecated_before_it_was_locked_counts(tmp_path: Path) -> None:
     with Registry(tmp_path / "registry") as registry:
         publish(registry, "tea", "ocr")

@@ -2,17 +2,25 @@
 
 import threading
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from datetime import timedelta
 
+from registry.catalog.installed_withdrawals import installed_releases
+from registry.catalog.store import Catalog
 from registry.cli import console
 from registry.cli.backend import CommandFailed
 from registry.cli.credentials import user_access
+from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
+from registry.database import open_database
+from registry.db import DatabaseUnusable
 from registry.domain.models import now
 from registry.domain.withdrawals import described
+from registry.errors import RegistryError
 from registry.install.audit import Auditor, AuditReport, OpenRegistry, WithdrawnSkill
 from registry.outbound import Interruption
 from registry.outbound.configured import outbound_client
+from registry.project.lock_entries import locked_skill
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
 from registry.sources.registry_clients import RegistryClients
 from registry.sources.remote_registry import RemoteRegistry
@@ -48,13 +56,14 @@ def ask(
 def warn_of_withdrawals(settings: Settings, named: Sequence[str], known: Collection[str]) -> None:
     """Ask for at most two seconds, and print a line on standard error for each locked skill that was withdrawn.
 
-    Of `known` skills it was said already. A registry that cannot be asked is a note: nothing depends on it here.
+    Without a lock, they are those that are installed. Of `known` skills it was said already. A registry that cannot be
+    asked is a note: nothing depends on it here.
     """
     path = settings.project.file.with_name(LOCK_FILE)
     try:
-        locked = read_lock(path) if path.exists() else []
-    except LockFileError:
-        return  # the command that needs the lock says what is wrong with it
+        locked = read_lock(path) if path.exists() else _installed(settings)
+    except (LockFileError, DatabaseUnusable, RegistryError):
+        return  # the command that needs the lock or the catalog says what is wrong with it
     if not any(skill.log is not None for skill in locked):
         return
     interruption, reports = Interruption(), list[AuditReport]()
@@ -77,6 +86,20 @@ def warn_of_withdrawals(settings: Settings, named: Sequence[str], known: Collect
             console.warn(said_of(skill))
     for name, reason in reports[0].unclear.items():
         console.note(f"whether anything was withdrawn cannot be told: {name}: {reason}")
+
+
+def _installed(settings: Settings) -> list[LockedSkill]:
+    """Return what the lock would have of the skills that were installed from registries.
+
+    Raises LockFileError, DatabaseUnusable, RegistryError.
+    """
+    if not has_catalog(settings):
+        return []
+    with closing(open_database(settings)) as database:
+        catalog = Catalog(database, now)
+        folders = [installed.folder for installed in installed_releases(database)]
+        present = [stored for folder in folders if (stored := catalog.find_at(database, folder)) is not None]
+        return [locked_skill(catalog, stored, settings, None, ()) for stored in present]
 
 
 def said_of(skill: WithdrawnSkill) -> str:

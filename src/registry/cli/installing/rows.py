@@ -11,7 +11,6 @@ from registry.cli.installing.local_changes import difference
 from registry.cli.installing.steps import Row
 from registry.config.settings import Settings
 from registry.domain.file_names import printable_name
-from registry.project.lock_file import LOCK_FILE
 
 FAILED_OUTCOME = "error"
 
@@ -26,11 +25,11 @@ def installing_options(function: Command) -> Command:
 
 
 def ask_of_withdrawals(settings: Settings, server: str | None, named: Sequence[str], rows: Sequence[Row]) -> None:
-    """Ask the registries of the lock for two seconds what was withdrawn of what a command has left as it was.
+    """Ask the registries of what is installed for two seconds what was withdrawn of what a command has left as it was.
 
-    A command for a server has no lock here.
+    A command for a server has nothing here.
     """
-    if server is None and settings.project.file.with_name(LOCK_FILE).exists():
+    if server is None:
         from registry.cli.checking.asking import warn_of_withdrawals  # noqa: PLC0415 - loads the proofs of logs
 
         warn_of_withdrawals(settings, named, {row["id"] for row in rows if row["outcome"] in ("installed", "updated")})

@@ -107,6 +107,7 @@ def outdated(as_json: bool, server: str | None, **flags: Any) -> None:
     console.show({"outdated": answer["outdated"]}, _outdated_table, as_json=as_json)
     if not answer["results"]:
         console.note(_NONE)
+    ask_of_withdrawals(settings, server, named, answer["results"])
     exit_if_failed(answer["results"])
 
 
