@@ -158,12 +158,32 @@ def test_a_markdown_file_is_rendered_or_shown_as_it_is(enter: Enter) -> None:
     expect(page.locator(".file .markdown h1")).to_contain_text("Woods")
 
 
-def test_a_version_that_is_not_there_is_said(enter: Enter, publishing: Registry, watched: Watched) -> None:
-    watched.expected = ["404"]
+def test_a_version_that_is_not_there_is_said(enter: Enter, publishing: Registry) -> None:
     page = enter("/skills/acme/whittle@9.0.0")
     expect(page.locator(".notice .title").first).to_have_text("There is no such version")
     expect(page.locator(".detail h1").first).to_have_text("whittle 2.0.0")
     expect(page.locator(".install code")).to_have_text(f"skill-registry install acme/whittle --from {publishing.url}")
+
+
+def test_of_a_revoked_version_nothing_is_offered_that_fails(enter: Enter, publishing: Registry) -> None:
+    for version in ("1.0.0", "1.1.0", "1.2.0"):
+        publishing.finished(publishing.publish(skill_package("gouge", version, f"# Gouge {version}\n")))
+    admin = publishing.caller("root", "admin")
+    note = {"reason": "it bites"}
+    address = "/api/v1/registry/skills/acme/gouge/1.1.0/revoke"
+    publishing.http.post(address, json=note, headers=admin).raise_for_status()
+    page = enter("/skills/acme/gouge@1.1.0")
+    for _ in range(2):
+        expect(page.locator(".withdrawn").last).to_contain_text("it bites")
+        expect(page.locator(".install")).to_have_text("This version was revoked: nobody can install it.")
+        expect(page.locator(".elsewhere")).to_have_text("The text below is that of the current version 1.2.0.")
+        expect(page.locator(".markdown h1")).to_contain_text("Gouge 1.2.0")
+        expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+        expect(page.get_by_role("link", name="Download the package")).to_have_count(0)
+        page.goto(f"{publishing.url}/skills/acme/gouge@1.1.0?file=SKILL.md")
+    page.goto(f"{publishing.url}/skills/acme/gouge@1.2.0")  # is compared with the one before that can be read
+    expect(page.get_by_label("Changes since").locator("option")).to_have_text(["1.0.0"])
+    expect(page.locator(".compare [role=status]")).to_have_text("1 file changed")
 
 
 def test_a_record_has_versions_without_files(enter: Enter) -> None:

@@ -17,7 +17,7 @@ import { Failure, Missing, Notice, Skeletons } from "./states.js";
 import { day, Text } from "./text.js";
 import { useTitle } from "./title.js";
 import { useVersion, Versions } from "./versions.js";
-import { WithdrawnBanner, WithdrawnMark } from "./withdrawn.js";
+import { isRevoked, WithdrawnBanner, WithdrawnMark } from "./withdrawn.js";
 
 /** Return what the list is called that one came from: the address of a skill does not name it. */
 function listName({ q, view }) {
@@ -55,9 +55,8 @@ function useFirstFocus() {
 /** Return the version that the address names where it is another than the current one, whose files are shown anyway. */
 const otherThan = (skill, version) => (version && version !== skill.version && isRegistry(service.get()) ? version : "");
 
-/** Return the skill as it was in another version, or as it is: `versions` has no other one. */
-function asIn(skill, versions, other) {
-  const old = versions.find(({ version }) => version === other);
+/** Return the skill as it was in another version, or as it is, if there is no `old` one. */
+function asIn(skill, old, other) {
   if (!old) return skill;
   const { author, license, description, yanked, withdrawn } = old;
   return { ...skill, version: other, author, license, description, yanked, withdrawn, digest: old.checksum, publisher: undefined, updated_at: old.published_at };
@@ -67,15 +66,17 @@ function Loaded({ skill, content, files: current, versions, dependents, checklis
   const heading = useFirstFocus();
   const scope = isPublished(skill, service.get()) ? { ...CLEARED, skill: "", q: "", view: "skills", scope: skill.id.split("/")[0] } : null;
   const other = otherThan(skill, version);
-  const shown = asIn(skill, versions, other);
-  const { data: older, error, again } = useVersion(skill.id, other);
+  const old = versions.find((one) => one.version === other);
+  const shown = asIn(skill, old, other);
+  const isGone = Boolean(other) && (!old || isRevoked(old)); // nobody gets its files any more, or ever
+  const { data: older, error, again } = useVersion(skill.id, isGone ? "" : other);
   const files = other ? (older?.files ?? []) : current;
   const text = other ? older?.content : content;
   const isOurs = isRegistry(service.get()) && isPublished(skill, service.get());
   const mayWithdraw = useMay("manager") && isOurs;
   const mayWaive = useMay("admin") && isOurs;
   const mayUpgrade = useMay("manager") && skill.installed && skill.source !== "local";
-  const isWaiting = Boolean(other) && !older && !error;
+  const isWaiting = Boolean(other) && !isGone && !older && !error;
   const findings = other ? older?.findings : skill.findings;
   return html`
     <header class="title">
@@ -90,16 +91,16 @@ function Loaded({ skill, content, files: current, versions, dependents, checklis
       </div>
       <${Action} skill=${skill} isFull />
       <${Install} skill=${skill} version=${shown !== skill && isPublished(skill, service.get()) ? other : ""}
-        risk=${findings?.risk} yanked=${shown.yanked} />
+        risk=${findings?.risk} yanked=${shown.yanked} isRevoked=${isRevoked(old)} />
     </header>
     ${!version && html`<${WithdrawnBanner} withdrawn=${skill.withdrawn} version=${skill.version} />`}
     <div class="columns">
       <div class="main">
-        ${version && !file && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} onChanged=${onChanged} />`}
-        ${other && html`<${Elsewhere} skill=${skill} version=${other} isEmpty=${Boolean(older) && !text} />`}
+        ${version && (!file || isGone) && isRegistry(service.get()) && html`<${Version} skill=${skill} versions=${versions} version=${version} from=${from} onChanged=${onChanged} />`}
+        ${other && html`<${Elsewhere} skill=${skill} version=${other} isEmpty=${isGone || (Boolean(older) && !text)} />`}
         ${isWaiting && html`<${Skeletons} count=${2} />`}
         ${error && html`<${Failure} error=${error} onRetry=${again} what="This version cannot be shown" />`}
-        ${!isWaiting && !error && (file
+        ${!isWaiting && !error && (file && !isGone
           ? html`<${File} key=${file} id=${skill.id} version=${other} path=${file} line=${line} files=${files} />`
           : html`<${Body} id=${skill.id} version=${other} text=${text ?? content} files=${files} />`)}
       </div>
@@ -112,7 +113,7 @@ function Loaded({ skill, content, files: current, versions, dependents, checklis
         ${!other && html`<${Checklist} ...${checklist} /><${Evals} evals=${evals} />`}
         ${files.length > 0
           ? html`<${Files} files=${files} file=${file}><${Package} skill=${skill} version=${other} /><//>`
-          : html`<section><${Package} skill=${skill} version=${other} /></section>`}
+          : !isGone && html`<section><${Package} skill=${skill} version=${other} /></section>`}
         <${Versions} id=${skill.id} versions=${versions} shown=${version} />
         <${Similar} skill=${skill} />
       </aside>

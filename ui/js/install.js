@@ -38,11 +38,12 @@ function ways(skill, status, installed, version) {
  * `version` is another one than the current, which only some of the ways can name. `risk` and `yanked` are those of the
  * version that is shown.
  */
-export function Install({ skill, version, risk, yanked }) {
+export function Install({ skill, version, risk, yanked, isRevoked }) {
   const status = service.use();
   const { installed, gone } = useStanding(skill);
   const [chosen, choose] = useState("");
   if (gone) return null;
+  if (isRevoked) return html`<section class="install" aria-label="Install"><p class="problem">This version was revoked: nobody can install it.</p></section>`;
   const all = ways(skill, status, installed, version);
   const way = all.find(({ client }) => client === chosen) ?? all[0];
   const warned = risk === "high" ? "High risk: read its findings before you install it." : "";

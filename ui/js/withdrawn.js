@@ -9,6 +9,9 @@ const STATES = {
   revoked: { risk: "high", means: "Withdrawn for ever: its package is refused" },
 };
 
+/** Return whether a version was revoked: nobody gets its files any more. */
+export const isRevoked = (version) => version?.withdrawn?.state === "revoked";
+
 /** The mark of a withdrawn version or skill. A version of an older registry may say only that it is yanked. */
 export function WithdrawnMark({ withdrawn }) {
   const state = STATES[withdrawn?.state] ? withdrawn.state : "yanked";

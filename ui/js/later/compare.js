@@ -22,20 +22,20 @@ async function load(id, from, to, signal) {
 }
 
 /** Choose the version that a version is compared with. */
-function Since({ versions, version, from }) {
+function Since({ others, from }) {
   return html`<label class="sort">Changes since
     <select onChange=${(event) => go({ from: event.target.value }, { replace: true })}>
-      ${versions.filter((one) => one.version !== version).map((one) => html`<option key=${one.version} value=${one.version}
+      ${others.map((one) => html`<option key=${one.version} value=${one.version}
         selected=${one.version === from}>${one.version}${one.yanked ? " (yanked)" : ""}</option>`)}
     </select></label>`;
 }
 
-export function Compare({ id, versions, version, from }) {
+export function Compare({ id, others, version, from }) {
   const { data, error, again } = useLoaded((signal) => load(id, from, version, signal), [id, from, version]);
   const at = (path) => [from, version].map((one) => fileAt(id, path, one));
   const opened = (path, isGone) => ({ skill: id, version: isGone ? from : version, file: path });
   return html`<section class="compare" aria-label="Changes">
-    <div class="head"><${Since} versions=${versions} version=${version} from=${from} />
+    <div class="head"><${Since} others=${others} from=${from} />
       <span class="facts" role="status">${data ? told(data) || "No file differs" : error ? "" : "Comparing…"}</span></div>
     ${error && html`<${Failure} error=${error} onRetry=${again} what="These versions cannot be compared" />`}
     ${data && html`<${Changes} key=${from} changes=${data} at=${at} opened=${opened} />`}

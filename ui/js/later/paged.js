@@ -33,5 +33,5 @@ export function Table({ name, pages, columns, empty }) {
 
 /** Show when something was, to the minute. */
 export function When({ at }) {
-  return at ? html`<time datetime=${at}>${at.slice(0, 16).replace("T", " ")}</time>` : html`<span class="facts">never</span>`;
+  return at ? html`<time datetime=${at}>${at.slice(0, 16).replace("T", " ")} UTC</time>` : html`<span class="facts">never</span>`;
 }

@@ -13,7 +13,7 @@ const OWN = ["local", "registry"]; // the skills directory, and what is publishe
 const FIELDS = [
   { name: "name", label: "Name", required: true, hint: "Its skills are called name/skill here." },
   { name: "url", label: "Address", type: "url", required: true, hint: "A git repository, a zip, a marketplace document or another registry." },
-  { name: "type", label: "What it is", options: ["found out", "git", "http", "zip", "registry"] },
+  { name: "type", label: "What it is", options: ["detected", "git", "http", "zip", "registry"] },
   { name: "branch", label: "Branch, of a git repository" },
   { name: "api_key", label: "API key, of a registry that asks for one", type: "password" },
 ];
@@ -38,7 +38,7 @@ export function Sources() {
     }
   };
   const add = async ({ type, ...source }) => {
-    await post(PATH, type === "found out" ? source : { ...source, type });
+    await post(PATH, type === "detected" ? source : { ...source, type });
     changed();
   };
   const remove = async () => {

@@ -5,7 +5,7 @@ import { get, pathOf } from "../api.js";
 import { useLoaded } from "../loaded.js";
 import { Notice } from "../states.js";
 import { day, size, Text } from "../text.js";
-import { WithdrawnBanner, WithdrawnMark } from "../withdrawn.js";
+import { isRevoked, WithdrawnBanner, WithdrawnMark } from "../withdrawn.js";
 import { Compare } from "./compare.js";
 import { WithdrawVersion } from "./withdraw.js";
 
@@ -17,7 +17,8 @@ export function Version({ skill, versions, version, from, onChanged }) {
   const isListed = Boolean(facts) && !facts.yanked; // the catalog has no others
   const { data } = useLoaded((signal) => (isListed ? get(path, signal) : Promise.resolve(null)), [path, isListed]);
   if (!facts) return html`<${Notice} title="There is no such version">Skill <code><${Text}>${skill.id}<//></code> has no version <${Text}>${version}<//>.<//>`;
-  const before = from || versions[place + 1]?.version; // of the first version there is nothing to compare
+  const others = versions.filter((one) => one !== facts && !isRevoked(one)); // nobody gets the files of a revoked one
+  const before = from || versions.slice(place + 1).find((one) => others.includes(one))?.version;
   const changes = data?.changes ?? [];
   return html`<section class="version-page" aria-label="Version">
     <div class="head"><h2>Version <${Text}>${version}<//></h2> ${facts.yanked && html`<${WithdrawnMark} withdrawn=${facts.withdrawn} />`}
@@ -29,6 +30,6 @@ export function Version({ skill, versions, version, from, onChanged }) {
       ${facts.checksum && html`<code class="digest"><${Text}>${facts.checksum}<//></code>`}</p>
     ${facts.description !== skill.description && html`<p><${Text}>${facts.description}<//></p>`}
     ${changes.length > 0 && html`<ul class="notes">${changes.map((change) => html`<li><${Text}>${change}<//></li>`)}</ul>`}
-    ${before && facts.size !== null && html`<${Compare} id=${skill.id} versions=${versions} version=${version} from=${before} />`}
+    ${before && facts.size !== null && !isRevoked(facts) && html`<${Compare} id=${skill.id} others=${others} version=${version} from=${before} />`}
   </section>`;
 }
