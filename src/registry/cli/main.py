@@ -128,6 +128,13 @@ class _MainGroup(LazyGroup):
                 from registry.cli.command import stop  # noqa: PLC0415 - loads the settings
 
                 stop(error if error.filename else f"the output cannot be written: {error.strerror}")
+            except Exception as error:  # the same of the database
+                from registry.cli.command import stop  # noqa: PLC0415 - loads the settings
+                from registry.db import DatabaseError  # noqa: PLC0415 - only a failure needs it
+
+                if not isinstance(error, DatabaseError):
+                    raise
+                stop(f"the catalog cannot be read or written: {error}")
 
 
 def _open_standard_streams() -> None:

@@ -64,6 +64,11 @@ def test_what_is_kept_is_the_token_alone_for_its_owner_alone(registry: Registry,
     run(tmp_path, "search", "anything", "--server", registry.url).complains(1, "chmod 600")
 
 
+def test_a_home_that_takes_no_file_is_said_with_what_to_do(registry: Registry, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("")
+    sign_in(tmp_path, registry).complains(1, "so the token cannot be stored", "SKILL_REGISTRY_CLIENT_API_KEY")
+
+
 def test_an_api_key_is_exchanged(registry: Registry, tmp_path: Path) -> None:
     made = Done(tmp_path, "keys", "create", "--scope", "acme", "--data-dir", str(registry.data_dir), "--json").json
     done = run(tmp_path, "login", "--server", registry.url, "--api-key", stdin=f"{made['key']}\n")

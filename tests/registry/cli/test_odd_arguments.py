@@ -103,6 +103,18 @@ def test_output_that_cannot_be_written(server: RunningServer, output: tuple[str,
     )
 
 
+@pytest.mark.parametrize("arguments", [("install", "./whittle"), ("lock",), ("sources", "add", "own", "./whittle")])
+def test_a_disk_without_room_for_a_catalog_is_said_in_a_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system can only be mounted by root")
+    try:
+        write_skill(tmp_path, "whittle", "Carves zebrawood spoons with great care.")
+        Done(tmp_path, *arguments).complains(1, "the catalog cannot be read or written: database or disk is full")
+    finally:
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
 def test_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     Done(tmp_path, "scan", "--skills-dir", str(tmp_path), "--data-dir", "data").complains(

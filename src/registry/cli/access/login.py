@@ -15,6 +15,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
 from registry.cli.remote.answers import Audience, Credential, DeviceCode, NewToken, SignInAnswer, Told
 from registry.cli.remote.client import Limits, RegistryClient, check_url, open_http
+from registry.config.settings import Settings
 from registry.domain.hosts import is_loopback_host
 from registry.parsing.json_document import JsonUnreadable, read_json
 
@@ -85,11 +86,20 @@ def login(
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, limits, {"username": user, "password": _password(from_stdin=password_stdin)})
         login = Login(token=token["token"], expires_at=token["expires_at"])
-        place = stored_logins(settings).store(server, login)
+        place = _stored(settings, server, login)
     except (CommandFailed, OSError) as error:
         command.stop(error)
     answer = {"server": server, "role": token["role"], "expires_at": token["expires_at"], "token_in": place}
     console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _stored(settings: Settings, server: str, login: Login) -> str:
+    """Store a login, and return where. Raises CommandFailed, also for a home that cannot be written to."""
+    try:
+        return stored_logins(settings).store(server, login)
+    except OSError as error:
+        way = "without a login, commands take an API key from SKILL_REGISTRY_CLIENT_API_KEY"
+        raise CommandFailed(f"{error.filename}: {error.strerror}, so the token cannot be stored: {way}") from None
 
 
 def _exchanged(server: str, limits: Limits, scope: str | None) -> Data:
