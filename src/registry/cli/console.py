@@ -199,10 +199,13 @@ def shortened(text: str, length: int) -> str:
     return short_text if len(short_text) <= length else f"{short_text[: length - 1]}…"
 
 
-def ask_secret(name: str) -> str:
-    """Return a secret that a person types unseen, or the first line of standard input if it is no terminal."""
+def ask_secret(name: str, *, twice: bool = False) -> str:
+    """Return a secret that a person types unseen, or the first line of standard input if it is no terminal.
+
+    A new one is typed `twice`, because nobody sees a slip.
+    """
     if sys.stdin.isatty():
-        return str(click.prompt(name, hide_input=True, err=True))
+        return str(click.prompt(name, hide_input=True, err=True, confirmation_prompt=twice))
     return sys.stdin.readline().strip()
 
 

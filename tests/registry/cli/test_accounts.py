@@ -50,6 +50,11 @@ def test_keys_are_listed_without_their_secrets(tmp_path: Path) -> None:
     assert key.split("_", 2)[2] not in listed.out
 
 
+def test_without_a_terminal_a_password_is_not_asked_for(tmp_path: Path) -> None:
+    for command in (("add", "acme/bob"), ("change", "acme/bob", "--password")):
+        Done(tmp_path, "users", *command, "--data-dir", "data").complains(1, "give --password-stdin")
+
+
 def test_a_user_signs_in_until_the_password_changes(tmp_path: Path) -> None:
     added = Done(
         tmp_path, "users", "add", "acme/bob", "--password-stdin", "--data-dir", "data", stdin="battery staple\n"

@@ -106,7 +106,7 @@ def password(as_json: bool, server: str | None, **flags: Any) -> None:
         address = command.server_of(settings, server, flags)
         with RegistryClient(address, find_credential(settings, address), Limits.of(settings)) as client:
             old = console.ask_secret("Old password")
-            new = console.ask_secret("New password")
+            new = console.ask_secret("New password", twice=True)
             body = {"old_password": old, "new_password": new}
             token = client.call(answers.NewToken, "PUT", f"{API}/auth/me/password", body)
         stored_logins(settings).store(address, Login(token=token["token"], expires_at=token["expires_at"]))
