@@ -25,6 +25,7 @@ from registry.outbound.connection import CheckedBackend, Deadline
 from registry.outbound.credential import Credential
 from registry.outbound.interruption import Interruption
 from registry.outbound.proxies import Proxies
+from registry.outbound.tls_reasons import tls_reason
 from search.steps import in_step
 
 MAX_REDIRECTS = 5
@@ -230,7 +231,7 @@ class OutboundClient:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return tls_reason(error) or " ".join(str(error).split())[:200] or type(error).__name__
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from registry.domain.api import API, credential_header
 from registry.errors import FieldError
 from registry.outbound import Authorities
 from registry.outbound.proxies import Proxies, proxies_of
+from registry.outbound.tls_reasons import tls_reason
 
 _MAX_REDIRECTS = 10
 _LONG = 20
@@ -218,6 +219,8 @@ class RegistryClient:
         except AnswerRefused as error:
             raise CommandFailed(f"{self.base} cannot be read: {error}") from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # a host name can be a ValueError
+            if (why := tls_reason(error)) is not None:
+                raise ConnectionFailed(f"{self.base} cannot be reached over https: {why}") from None
             reason = (str(error) or type(error).__name__)[:_MAX_REASON]
             raise ConnectionFailed(f"{self.base} does not answer ({reason}): is it running?") from None
         if response.is_success or (relays and response.status_code in _RELAYED):
@@ -305,13 +308,14 @@ def _tls_context(scheme: str, limits: Limits) -> ssl.SSLContext:
     """
     if scheme == "http" and not any(proxy.startswith("https:") for proxy in getproxies().values()):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without TLS, loading authorities only takes time
-    context = httpx.create_ssl_context()
-    context.load_default_certs()
-    if any(limits.authorities):
-        try:
+    try:
+        context = httpx.create_ssl_context()  # it reads SSL_CERT_FILE and SSL_CERT_DIR too
+        context.load_default_certs()
+        if any(limits.authorities):
             context.load_verify_locations(*limits.authorities)
-        except (OSError, ssl.SSLError):
-            raise CommandFailed(f"outbound.ca_file {limits.authorities.file} has no certificates in PEM") from None
+    except (OSError, ssl.SSLError):
+        place = f"outbound.ca_file {limits.authorities.file}" if limits.authorities.file else "SSL_CERT_FILE"
+        raise CommandFailed(f"{place} has no certificates in PEM") from None
     return context
 
 
