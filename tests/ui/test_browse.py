@@ -180,6 +180,21 @@ def test_what_is_opened_stays_open_though_somebody_was_typing(show: Show) -> Non
     expect(page).to_have_url(re.compile("/skills/"))
 
 
+def test_a_long_query_is_whole_after_a_reload_and_fits_an_address(show: Show) -> None:
+    page = show()
+    query = "clean up a messy csv file " + "数据清理 " * 1200
+    page.get_by_role("searchbox").fill(query)
+    expect(page.locator(".card").first).to_be_visible()
+    page.wait_for_url("**q=clean*")
+    assert len(page.url) < 5000
+    page.locator(".card a.open").first.click()
+    expect(page.locator(".detail .title h1")).to_be_visible()
+    page.go_back()
+    page.reload()
+    expect(page.get_by_role("searchbox")).to_have_value(query.strip())
+    expect(page.locator(".card").first).to_be_visible()
+
+
 def test_filters_combine_stand_in_the_url_and_are_gone_back_from(show: Show) -> None:
     page = show("/?view=skills")
     page.get_by_role("link", name=re.compile("^Installed")).click()

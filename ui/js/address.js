@@ -13,6 +13,16 @@ const SKILLS = "/skills/";
 export const CLEARED = { source: "", scope: "", status: "", risk: "", author: "", license: "", os: "", agent: "", sort: "", tab: "", tag: [], capability: [] };
 const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
 
+const MOST_QUERY = 4000; // bytes of it in an address: the service takes 8,192 of the whole
+
+/** Return the part of a query that an address has room for. */
+function fitting(q) {
+  const fits = (text) => new URLSearchParams({ q: text }).toString().length <= MOST_QUERY;
+  let shown = [...q];
+  while (!fits(shown.join(""))) shown = shown.slice(0, Math.floor(shown.length * 0.9));
+  return shown.join("");
+}
+
 function plain(text) {
   try {
     return decodeURIComponent(text);
@@ -36,10 +46,12 @@ function read() {
   const single = SINGLE.map((name) => [name, given.get(name) ?? ""]);
   const several = SEVERAL.map((name) => [name, [...new Set(given.getAll(name))].filter(Boolean)]);
   const place = skillOf(here());
+  const q = given.get("q") ?? "";
+  const whole = history.state?.q; // of a query that is too long for an address
   place.skill ||= given.get("skill") ?? ""; // as skills were addressed before they had paths
   const isUnknown = !ROOTS.includes(here()) && !here().startsWith(SKILLS);
   const line = /^#L(\d+)$/.exec(location.hash)?.[1] ?? "";
-  return { ...Object.fromEntries([...single, ...several]), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, isUnknown };
+  return { ...Object.fromEntries([...single, ...several]), ...(q && whole?.startsWith(q) && { q: whole }), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, isUnknown };
 }
 
 export const address = store(read());
@@ -66,7 +78,7 @@ export function link(changes, from = address.get()) {
   if (next.view === "skills" && (next.q || next.sort || isFiltered(next))) next.view = "";
   if (next.view !== "admin") next.tab = "";
   const parts = new URLSearchParams();
-  for (const name of SINGLE) if (next[name]) parts.set(name, next[name]);
+  for (const name of SINGLE) if (next[name]) parts.set(name, name === "q" ? fitting(next.q) : next[name]);
   for (const name of SEVERAL) for (const value of next[name]) parts.append(name, value);
   const text = parts.toString();
   const root = BASE + (ROOTS.includes(here()) ? here() : "/");
@@ -82,7 +94,8 @@ function depthAfter() {
 /** Show something else. What is typed replaces the entry of the history; what is chosen adds one. */
 export function go(changes, { replace = false } = {}) {
   const depth = replace ? (history.state?.depth ?? 0) : depthAfter();
-  history[replace ? "replaceState" : "pushState"]({ depth }, "", link(changes));
+  const q = changes.q ?? address.get().q;
+  history[replace ? "replaceState" : "pushState"](fitting(q) === q ? { depth } : { depth, q }, "", link(changes));
   address.set(read());
 }
 

@@ -52,7 +52,7 @@ function SearchBox({ q }) {
       go({ q: sent.current, view: sent.current ? "" : "skills", skill: "" }, { replace: Boolean(isSame) });
     }, DEBOUNCE_MS);
   };
-  return html`<search><input id="query" type="search" ref=${box} value=${text} onInput=${typed} maxlength="2000"
+  return html`<search><input id="query" type="search" ref=${box} value=${text} onInput=${typed} maxlength="50000"
     aria-label="Search skills" aria-controls="found" placeholder="What do you want to do?" autocomplete="off"
     spellcheck="false" /><kbd aria-hidden="true">/</kbd></search>`;
 }
