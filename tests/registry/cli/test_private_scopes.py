@@ -63,6 +63,8 @@ def test_the_key_of_a_service_counts_for_its_scopes(tmp_path: Path) -> None:
         key = {"SKILL_REGISTRY_CLIENT_API_KEY": made.json()["data"]["key"], "SKILL_REGISTRY_SERVER": registry.url}
         search = ("search", "anything", "--server", f"{registry.url}/scopes/acme")
         assert Done(tmp_path, *search, **key).code == 3  # nothing is found
+        other = ("search", "anything", "--server", f"{registry.url}/scopes/corp")
+        Done(tmp_path, *other, **key).complains(1, "no such private scope, or you are no member of it")
         elsewhere = {"SKILL_REGISTRY_SERVER": "https://other.example"}
         Done(tmp_path, *search, **(key | elsewhere)).complains(1, "login --server")
 

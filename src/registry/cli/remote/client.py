@@ -20,13 +20,15 @@ from registry.cli.remote.answers import Error, Page, WrongShape, checked, read_a
 from registry.cli.remote.transport import ANSWER_BYTES, AnswerRefused, LimitedTransport
 from registry.config.settings import Settings
 from registry.domain.addresses import OutboundError, redact_text
-from registry.domain.api import API, credential_header
+from registry.domain.api import API, SCOPES_PATH, credential_header
 from registry.errors import FieldError
 from registry.outbound import Authorities
 from registry.outbound.proxies import Proxies, proxies_of
 from registry.outbound.tls_reasons import tls_reason
 
 _MAX_REDIRECTS = 10
+_NO_ROUTE = "Route not found"
+
 _LONG = 20
 """How many times longer than usual the answer may take if the server itself waits for other servers."""
 
@@ -232,6 +234,8 @@ class RegistryClient:
                 f"{self.base} is a mirror, from which skills are installed; this command is for its service: "
                 f"--server {service}"
             )
+        if str(failure) == _NO_ROUTE and SCOPES_PATH in self.base:
+            raise CommandFailed(f"{self.base}: there is no such private scope, or you are no member of it")
         raise CommandFailed(f"{failure}{login_hint(self.base)}", failure.code) if needs_login else failure
 
     def _follow(self, response: httpx.Response) -> httpx.Response:
