@@ -22,6 +22,10 @@ _CUES = frozenset(
     {"use", "using", "with", "via", "run", "running", "invoke", "load", "through", "apply", "applying", "follow"}
     | {"following", "open", "install", "try"}
 )
+_CALLERS = _CUES | frozenset({"and", "then", "please", "call", "execute"})
+"""Words after which `/name` is the name of a skill. After others, it may be a route, a folder or a channel."""
+
+_BREAKS = ".!?:,;("
 _DETERMINERS = frozenset({"the", "my", "our", "your", "this", "that"})
 _INDEFINITE = frozenset({"a", "an", "any", "another", "new", "some", "no", "which", "what"})
 _CALLED = frozenset({"called", "named"})
@@ -43,13 +47,13 @@ class Mention(NamedTuple):
 
 def mentioned_names(text: str) -> Iterator[Mention]:
     """Yield the names that a prompt may mention, at each place the longest first."""
-    written = composed(text).split()
-    if len(written) > _READ_WORDS:
-        written = written[: _READ_WORDS // 2] + written[-_READ_WORDS // 2 :]
+    read = _words_of(composed(text))
+    written = [word for word, _ in read]
     words = [word.strip(_ENDS).lower() for word in written]
     for position, word in enumerate(words):
         if word.startswith(_SIGNS):
-            yield from _signed(words, position)
+            begins = read[position][1] or written[position - 1][-1] in _BREAKS
+            yield from _signed(words, position, calls=begins or words[position - 1] in _CALLERS)
         if word == _SKILL:
             yield from _before(written, words, position)
             yield from _after(words, position)
@@ -64,11 +68,24 @@ def mentioned_names(text: str) -> Iterator[Mention]:
             yield _joined(words[:1], is_marked=False)
 
 
-def _signed(words: Sequence[str], position: int) -> Iterator[Mention]:
-    """Yield the name in `/name`, `/name in words`, `@scope/name` and `/plugin:name`."""
-    first = words[position].lstrip("".join(_SIGNS))
+def _words_of(text: str) -> list[tuple[str, bool]]:
+    """Return the words of a text that are read, and whether a line begins with each."""
+    words = [(word, position == 0) for line in text.split("\n") for position, word in enumerate(line.split())]
+    return words if len(words) <= _READ_WORDS else words[: _READ_WORDS // 2] + words[-_READ_WORDS // 2 :]
+
+
+def _signed(words: Sequence[str], position: int, *, calls: bool) -> Iterator[Mention]:
+    """Yield the name in `/name`, `/name in words`, `@scope/name` and `/plugin:name`.
+
+    Where a sign calls nothing, as in `the /search endpoint`, a common word is no name. `#` begins headings, topics and
+    comments, and a sign alone is a heading or a prompt of a shell.
+    """
+    sign, first = words[position][0], words[position].lstrip("".join(_SIGNS))
+    if not first:
+        return
+    is_marked = calls and sign != "#"
     for count in range(min(_MOST_PARTS, len(words) - position), 0, -1):
-        yield _joined([first, *words[position + 1 : position + count]], is_marked=True)
+        yield _joined([first, *words[position + 1 : position + count]], is_marked=is_marked)
     if ":" in first:
         yield _joined([first.rpartition(":")[2]], is_marked=True)
 
@@ -77,7 +94,7 @@ def _before(written: Sequence[str], words: Sequence[str], position: int) -> Iter
     """Yield what may be the name in `the … skill`. `create a … skill` names none."""
     for start in range(max(0, position - _MOST_PARTS), position):
         before = words[start - 1] if start else ""
-        begins = start == 0 or written[start - 1][-1] in ".!?:,;(" or written[start][0] in _QUOTES
+        begins = start == 0 or written[start - 1][-1] in _BREAKS or written[start][0] in _QUOTES
         if before not in _INDEFINITE and (begins or before in _CUES or before in _DETERMINERS):
             yield _joined(words[start:position], is_marked=True)
     if position and words[position - 1] and (position < 2 or words[position - 2] not in _INDEFINITE):
