@@ -38,6 +38,20 @@ _JOINED = re.compile(r"^--|[./:\\]")
 _PART_JOINT = re.compile(r"\.|::")
 _COMPOUND_JOINT = re.compile("[-/]")
 _COMPOUND = re.compile(r"[^\W\d_]+(?:[-/][^\W\d_]+)+")
+_PATH_OF_WORDS = re.compile(
+    r"(?!(?:assets|references|scripts)/)\.?[^\W\d_]+(?:[-./][^\W\d_]+)*/[^\W\d_]+(?:[-./][^\W\d_]+)*"
+)
+"""A path of plain words, as any project has them. Those in the folders of a skill (agentskills.io) are none."""
+
+_FILE_OF_WORD = re.compile(
+    r"[^\W\d_]+\.(?:cjs|cpp|cs|css|csv|docx?|go|html?|ini|java|jpe?g|jsx?|json|kt|lock|log|md|mjs|pdf|php|png|pptx?|py|rb|rs"
+    r"|scss|sh|sql|svg|swift|toml|tsx?|txt|vue|xlsx?|xml|ya?ml)"
+)
+"""The name of a file that is a plain word."""
+
+_KEY = re.compile(r"[a-z]{2,10}-[0-9]{1,6}")
+"""The key of a ticket, or a version such as `gpt-4`."""
+
 _LETTER = re.compile(r"[^\W\d_]")
 _CODE = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d_]\d|.[-_./\\:]\w|^_|^\.")
 """A first look at a token: it is no plain word."""
@@ -99,12 +113,15 @@ def identifier_weight(identifier: str) -> float:
     """Return what an identifier of one document weighs, in words that are as rare.
 
     Compounds of prose such as `event-driven`, and words with digits such as `ABC123`, say less: both are also values.
+    So are files with plain names such as `src/index.ts`, and keys of tickets: a prompt names those of its own project.
     """
     if _COMPOUND.fullmatch(identifier):
         words = _COMPOUND_JOINT.split(identifier)
         if "/" in identifier or len(words) == 2 or not STOP_WORDS.isdisjoint(words):
             return _COMPOUND_WEIGHT
-    return _CODE_WEIGHT if _ERROR_CODE.fullmatch(identifier) else _WEIGHT
+    if _PATH_OF_WORDS.fullmatch(identifier) or _KEY.fullmatch(identifier):
+        return _COMPOUND_WEIGHT
+    return _CODE_WEIGHT if _ERROR_CODE.fullmatch(identifier) or _FILE_OF_WORD.fullmatch(identifier) else _WEIGHT
 
 
 def _wholes(token: str) -> Iterator[str]:

@@ -89,6 +89,21 @@ def test_an_identifier_that_all_skills_have_changes_nothing(engine: Engine, cata
     assert not any(term.startswith("=") for term in engine.index_sync.lexical.reader.terms("package.json"))
 
 
+@pytest.mark.parametrize("named", ["src/components/Header.tsx", "SHOP-42"])
+def test_a_file_of_the_own_project_does_not_decide(engine: Engine, catalog: SkillCatalog, named: str) -> None:
+    catalog.put_many((f"project-{number}", "Shop 42: src, components, Header, tsx", "") for number in range(20))
+    catalog.put("example", "Checks forms", "Run it on src/components/Header.tsx for SHOP-42.")
+    catalog.put("menus", "Closes the menu on mobile screens", "")
+    engine.changed()
+    assert ids(engine, named)[0] == "example"
+    assert ids(engine, f"{named}: the menu does not close on mobile", "keyword")[0] == "menus"
+
+
+def test_a_path_counts_once(engine: Engine) -> None:
+    terms = engine.index_sync.lexical.reader.terms("scripts/lib/read_pages.py")
+    assert [term for term in terms if term.startswith("=")] == ["=scripts/lib/read_pages.py"]
+
+
 def test_an_explanation_names_the_identifier(engine: Engine) -> None:
     hit = engine.search.search(SearchRequest("fix SHOP_API_TOKEN", explain=True)).hits[0]
     assert hit.explanation is not None

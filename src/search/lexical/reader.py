@@ -146,10 +146,12 @@ class LexicalReader:
         """Return the identifiers of a text that few documents have, as terms with their weights.
 
         The fewer documents have an identifier, the more it weighs beyond its idf. The only one that has it comes first.
+        What is a part of another, such as the name of a file in a path, counts once.
         """
-        weights = {}
+        weights: dict[str, float] = {}
         for identifier in first_identifiers([text], _MAX_QUERY_IDENTIFIERS):
-            if 0 < (count := self.frequency(MARK + identifier)) <= _MAX_WITH_IDENTIFIER:
+            count = self.frequency(MARK + identifier)
+            if 0 < count <= _MAX_WITH_IDENTIFIER and not any(identifier in whole for whole in weights):
                 weights[MARK + identifier] = identifier_weight(identifier) / math.sqrt(count)
         return weights
 
