@@ -53,6 +53,9 @@ _VERBS = frozenset(
         "you",
         "we",
         "they",
+        "there's",
+        "there’s",
+        "theres",
     }
     | {"they", "he", "she", "still"}
 )
@@ -64,6 +67,11 @@ _AIM = re.compile(r"(?<!want)(?<!like)(?<!need)(?<!prefer)(?<!trying) to $", re.
 
 _IS_MISSING = re.compile(r" (?:is|are|was|were|has been|have been|exists?|can be)\b", re.IGNORECASE)
 """After `no X`: X is missing, and may be what the request is about (`no LSP server is configured`)."""
+
+_IS_WANTED = re.compile(
+    r"[^.!?\n]{0,60}?[,.;:!?-]\s*(?:\w+ ){0,2}(?:add|build|create|generate|make|write) (?:me |us )?one\b", re.IGNORECASE
+)
+"""After `no X`: X is missing and asked for (`no changelog in this repo, create one`)."""
 
 
 class Exclusion(NamedTuple):
@@ -89,7 +97,8 @@ def _found(text: str) -> Iterator[Exclusion]:
         if first.startswith("avoid") and _AIM.search(text, max(0, cue.start() - 40), cue.start()):
             continue
         thing, end = _thing(text, cue.end())
-        if thing and not (first == "no" and _IS_MISSING.match(text, end)):
+        is_missing = first == "no" and (_IS_MISSING.match(text, end) or _IS_WANTED.match(text, end))
+        if thing and not is_missing:
             yield Exclusion(thing, cue.start(), end)
 
 

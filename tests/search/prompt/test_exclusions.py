@@ -56,6 +56,8 @@ def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
         "playwright does not find the browser",
         "automate the browser where no playwright is installed, or set up playwright",
         "edit scripts to avoid playwright faults of the browser",
+        "there's no playwright for the browser, what now",
+        "no playwright in the browser project, please create one",
     ],
 )
 def test_what_only_sounds_excluded_is_first(engine: Engine, prompt: str) -> None:
