@@ -38,9 +38,9 @@ const MATCHES = {
   low: ["weak match", "Any query finds something like this"],
 };
 
-/** How well a hit fits. By words alone nobody can say. */
-function Match({ relevance }) {
-  const [text, means] = MATCHES[relevance] ?? [];
+/** How well a hit fits. By words alone nobody can say. Where no hit is close, the line above the list says so once. */
+function Match({ relevance, isGraded }) {
+  const [text, means] = (relevance === "medium" && !isGraded ? null : MATCHES[relevance]) ?? [];
   return text && html`<span class=${`badge match ${relevance}`} title=${means}>${text}</span>`;
 }
 
@@ -135,7 +135,7 @@ function Copies({ count, ids }) {
   </details>`;
 }
 
-export function Card({ hit, isMixed }) {
+export function Card({ hit, isMixed, isGraded }) {
   const { skill, relevance, snippet, explain, grouped } = hit;
   const open = { skill: skill.id };
   const id = ownId(skill);
@@ -145,7 +145,7 @@ export function Card({ hit, isMixed }) {
         <h2><a class="open" href=${link(open, address.get())} onClick=${(event) => follow(event, open)}>
           <${Text}>${skill.name}<//></a></h2>
         ${id && html`<${OwnId} skill=${skill} id=${id} />`}
-        <${Match} relevance=${relevance} />
+        <${Match} relevance=${relevance} isGraded=${isGraded} />
         <${Marks} skill=${skill} isMixed=${isMixed} />
       </div>
       <${Described} skill=${skill} snippet=${snippet} />

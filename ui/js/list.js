@@ -2,17 +2,18 @@
 
 import { Component, html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Card } from "./card.js";
-import { hasWeak, isWeak } from "./search.js";
+import { hasClose, hasWeak, isWeak } from "./search.js";
 import { Failure, NoSkills, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
 
 /** One page of cards. The browser lays it out near the screen only. It is drawn once: cards follow their own changes. */
 class Page extends Component {
-  shouldComponentUpdate({ hits, before, isMixed }) {
-    return hits !== this.props.hits || before !== this.props.before || isMixed !== this.props.isMixed;
+  shouldComponentUpdate({ hits, before, isMixed, isGraded }) {
+    const { props } = this;
+    return hits !== props.hits || before !== props.before || isMixed !== props.isMixed || isGraded !== props.isGraded;
   }
 
-  render({ hits, before, heads, isMixed }) {
+  render({ hits, before, heads, isMixed, isGraded }) {
     let source = before;
     if (hits.length === 0) return null;
     return html`<div class="page" role="presentation" style=${`--cards: ${hits.length}`}>${hits.map((hit) => {
@@ -20,7 +21,7 @@ class Page extends Component {
       source = hit.skill.source;
       return html`<div key=${hit.skill.id} role="listitem">
         ${isFirst && html`<h2 class="source"><${Text}>${source}<//> <span>${heads.get(source)?.toLocaleString("en")}</span></h2>`}
-        <${Card} hit=${hit} isMixed=${isMixed} />
+        <${Card} hit=${hit} isMixed=${isMixed} isGraded=${isGraded} />
       </div>`;
     })}</div>`;
   }
@@ -57,10 +58,11 @@ export function summary({ phase, isSearch, mode, took, warnings = [], correction
   if (phase === "error") return "";
   if (!hits) return "Loading…";
   const isAllWeak = isSearch && pages[0].length > 0 && pages[0].every(isWeak);
+  const isVague = isSearch && hasWeak({ mode }) && pages[0].length > 0 && !isAllWeak && !hasClose(pages);
   const number = isAllWeak ? "Only weak matches" : isSearch ? matches(mode, counts) : count(counts.total, "skill");
   const told = warnings.filter((warning) => !warning.startsWith("indexing: ")); // the line below the header says that
   const spelled = corrections.map(({ word, used }) => `${used.join(" ")} instead of ${word}`).join(", ");
-  return [...(spelled ? [`Showing results for ${spelled}`] : []), number, ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
+  return [...(spelled ? [`Showing results for ${spelled}`] : []), number, ...(isVague ? ["none is a close match"] : []), ...(isSearch ? [HOW[mode] ?? mode, `${took.toFixed(1)} ms`] : []), ...told].join(" · ");
 }
 
 export function List({ results, ...props }) {
@@ -84,7 +86,7 @@ function Found({ results, sources, sort }) {
     ${isHidden && close.every((hits) => hits.length === 0) && html`<p class="none-close">No skill is a close match.</p>`}
     <div id="results" role="list" aria-label="Skills found">
       ${close.map((hits, index) => html`<${Page} key=${index} hits=${hits} heads=${heads}
-        isMixed=${isMixed} before=${last(pages[index - 1])} />`)}
+        isMixed=${isMixed} isGraded=${hasClose(pages)} before=${last(pages[index - 1])} />`)}
     </div>
     ${isHidden
       ? html`<p class="weaker"><button onClick=${() => setWithWeak(true)}>Show weaker matches</button></p>`

@@ -24,6 +24,9 @@ export const hasWeak = ({ mode }) => mode !== "keyword";
 
 export const isWeak = ({ relevance }) => relevance === "low";
 
+/** Return whether a search has a close match: it would be on the first page. */
+export const hasClose = ([first = []]) => first.some(({ relevance }) => relevance === "high");
+
 /** Return the service's counts in the form of those of the list. */
 function shaped({ sources, tags, capabilities, authors, licenses, systems, agents, risks, installed }) {
   const total = sources.reduce((sum, [, number]) => sum + number, 0);
