@@ -82,6 +82,56 @@ FRAMES = Forms(
     ),
 )
 
+MANNERS = Forms(
+    train=(
+        "{task}. Be concise.",
+        "You are a helpful assistant. {task}",
+        "{task}. Think step by step.",
+        "Answer only with the code. {task}",
+        "You are an expert software engineer. {task}. Do not make any mistakes.",
+        "{task}. Keep it short and simple, no explanations please.",
+        "Think hard before you answer. {task}",
+        "{task}. Take your time and double-check your work.",
+        "Act as a senior developer. {task}",
+    ),
+    dev=(
+        "You are a world-class programmer with years of experience. {task}",
+        "{task}. Respond with just the result, nothing else.",
+        "{task} ultrathink",
+        "{task}. Make sure everything is correct and don't hallucinate.",
+        "Please be brief and to the point. {task}",
+        "{task}\n\nDon't ask me any questions, just do it.",
+        "Let's think about this carefully. {task}. Give me the final answer only.",
+        "You're a professional. {task}. Be thorough and precise.",
+        "{task}. No yapping.",
+        "Work autonomously until it is done. {task}",
+    ),
+)
+
+PROJECTS = Forms(
+    train=(
+        "# Task\n{task}",
+        "## Context\n\n{task}",
+        "src/components/Header.tsx: {task}",
+        "// TODO: {task}",
+        "<user_query>\n{task}\n</user_query>",
+        "SHOP-42: {task}",
+        "{task} (see docs/notes.md)",
+        "{task} for the /search endpoint",
+    ),
+    dev=(
+        "# Issue\n\n{task}\n\n## Status\nOpen",
+        "# FIXME: {task}",
+        "lib/utils/format.py — {task}",
+        "[ENG-1207] {task}",
+        "<task>{task}</task>",
+        "In app/models/order.rb, {task}",
+        "{task} #work",
+        "{task}, the route is GET /status",
+        "> {task}",
+    ),
+)
+
 EXCLUDED = Forms(
     train=("{task}, not {name}", "{task} without {name}", "{task} but not with {name}", "{task}, except {name}"),
     dev=(

@@ -176,12 +176,27 @@ def two_requests(world: World) -> Figures:
 
 def framed(world: World) -> Figures:
     """Measure requests in polite frames, against the same requests without."""
-    requests, forms = world.requests("framed"), world.forms(prompt_forms.FRAMES)
+    return _against_plain(world, "framed", prompt_forms.FRAMES)
+
+
+def manners(world: World) -> Figures:
+    """Measure requests with instructions about manner, against the same requests without."""
+    return _against_plain(world, "manners", prompt_forms.MANNERS)
+
+
+def of_projects(world: World) -> Figures:
+    """Measure requests with headings, files, tickets and tags of a project, against the same requests without."""
+    return _against_plain(world, "of_projects", prompt_forms.PROJECTS)
+
+
+def _against_plain(world: World, name: str, templates: prompt_forms.Forms) -> Figures:
+    """Return what forms around requests cost in nDCG@10, over all and for each form, and what the plain ones have."""
+    requests, forms = world.requests(name), world.forms(templates)
     groups: dict[str, list[float]] = defaultdict(list)
     for number, (text, gains) in enumerate(requests):
         form = forms[number % len(forms)]
         value, plain = ndcg(world.page(form.format(task=text)), gains), ndcg(world.page(text), gains)
-        for group in ("framed", f"form: {form}"):
+        for group in (name, f"form: {form}"):
             groups[group].append(value - plain)
         groups["plain"].append(plain)
     return {group: _mean(values) for group, values in sorted(groups.items())}
@@ -259,7 +274,20 @@ def plain(world: World) -> Figures:
     return world.quality(world.requests("plain", 10**6))
 
 
-SETS = (plain, pasted, documented, named, two_requests, framed, unwanted, words_of_names, identifiers, relevance)
+SETS = (
+    plain,
+    pasted,
+    documented,
+    named,
+    two_requests,
+    framed,
+    manners,
+    of_projects,
+    unwanted,
+    words_of_names,
+    identifiers,
+    relevance,
+)
 
 
 def _labelled(arguments: argparse.Namespace, ids: set[str]) -> Labelled:

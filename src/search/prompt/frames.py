@@ -1,8 +1,9 @@
-"""Greetings, thanks and courtesy around a request: they say nothing about what it is about."""
+"""Greetings, thanks, courtesy and instructions about manner around a request: they say nothing about the task."""
 
 import re
 from collections.abc import Sequence
 
+from search.prompt import manner
 from search.stop_words import STOP_WORDS
 
 _CLAUSE = re.compile(r"[^.!?:;,\n]*[.!?:;,\n]*")
@@ -30,7 +31,7 @@ _SIGNS = _GREETINGS | frozenset(
     }
     | {"helping", "hope", "hoping", "kind", "kindly", "mind", "morning", "afternoon", "evening", "please", "question"}
     | {"questions", "regards", "sincerely", "sorry", "thank", "thanks", "thankful", "thx", "ty", "welcome", "wondering"}
-    | {"ok", "okay", "thanx", "pls", "plz"}
+    | {"ok", "okay", "thanx", "pls", "plz", "ultrathink", "megathink"}
 )
 """Words of which courtesy has one."""
 
@@ -53,8 +54,11 @@ _WORDS = (
 
 _STARTS = frozenset(
     {"thank", "thanks", "thx", "ty", "cheers", "many", "much", "please", "pls", "plz", "let", "i", "best", "kind"}
+    | {"ultrathink", "megathink"}
 )
 """Words with which courtesy begins at the end of a clause."""
+
+_OF_MANNER = _WORDS | manner.WORDS
 
 _OPENERS = frozenset({"ok", "okay", "so", "hey"})
 
@@ -63,11 +67,11 @@ _NAME_WORDS = 3
 
 
 def without_frame(text: str) -> str:
-    """Return a request without the courtesy at its beginning and at its end; all of it if it is nothing else."""
-    start = _courtesy_length(_CLAUSE.findall(text[:_READ]))
+    """Return a request without the frame at its beginning and at its end; all of it if it is nothing else."""
+    start = _frame_length(_CLAUSE.findall(text[:_READ]))
     ending = text[start:][-_READ:]
     clauses = _CLAUSE.findall(ending)[::-1]
-    stop = len(text) - _courtesy_length([clause for clause in clauses if clause], closing=True)
+    stop = len(text) - _frame_length([clause for clause in clauses if clause], closing=True)
     request = _without_courtesy_words(text[start:stop].strip(" ,;\n"))
     return request if _WORD.search(request) else text
 
@@ -91,8 +95,8 @@ def _lower(words: Sequence[re.Match[str]]) -> set[str]:
     return {word[0].lower() for word in words}
 
 
-def _courtesy_length(clauses: Sequence[str], *, closing: bool = False) -> int:
-    """Return the characters of the clauses of courtesy that come first."""
+def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
+    """Return the characters of the clauses of a frame that come first."""
     length = total = 0
     for position, clause in enumerate(clauses[:_MOST_CLAUSES]):
         length += len(clause)
@@ -100,16 +104,18 @@ def _courtesy_length(clauses: Sequence[str], *, closing: bool = False) -> int:
         if not words:
             continue
         is_name = closing and position == 0 and len(words) <= _NAME_WORDS and _follows_closing(clauses)
-        if not is_name and not _is_courtesy(words):
+        if not is_name and not _is_frame(words):
             break
         total = length
     return total
 
 
-def _is_courtesy(words: Sequence[str]) -> bool:
+def _is_frame(words: Sequence[str]) -> bool:
     if words[0] in _GREETINGS and len(words) <= _NAME_WORDS:
         return True
-    return not _SIGNS.isdisjoint(words) and _WORDS.issuperset(words)
+    if not _SIGNS.isdisjoint(words) and _WORDS.issuperset(words):
+        return True
+    return manner.is_role(words) or (manner.tells_manner(words) and _OF_MANNER.issuperset(words))
 
 
 def _follows_closing(clauses: Sequence[str]) -> bool:

@@ -1,0 +1,41 @@
+"""Headings of sections, files and marks of comments before a request are no part of what is searched."""
+
+import pytest
+
+from search.prompt.reading import read_prompt
+
+TASK = "merge these two PDF files"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "searched"),
+    [
+        (f"# Task\n{TASK}", TASK),
+        (f"## Context\n\n{TASK}\n\n### Acceptance criteria\nbookmarks stay", f"{TASK}\nbookmarks stay"),
+        (f"// TODO: {TASK}", TASK),
+        (f"# FIXME {TASK}", TASK),
+        (f"<!-- todo: {TASK}", TASK),
+        (f"src/components/Header.tsx: {TASK}", f"tsx {TASK}"),
+        (f"lib/utils/format.py:12:4: {TASK}", f"py {TASK}"),
+        (f"lib/utils/format.py — {TASK}", f"py {TASK}"),
+    ],
+)
+def test_only_the_request_is_searched(prompt: str, searched: str) -> None:
+    read = read_prompt(prompt)
+    assert read.text == searched
+    assert prompt.split("\n", 1)[0] in read.written  # names are looked for in all of it
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "# Task",
+        "# Kubernetes\nset up a cluster",
+        "todo list app",
+        "src/components/Header.tsx",
+        "https://example.org/a/b.html: summarise",
+        "# 2024 budget\nplan it",
+    ],
+)
+def test_what_says_something_stays(prompt: str) -> None:
+    assert read_prompt(prompt).text == prompt
