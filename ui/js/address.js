@@ -15,12 +15,16 @@ const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
 
 const MOST_QUERY = 4000; // bytes of it in an address: the service takes 8,192 of the whole
 
+let fitted = { q: "", part: "" }; // every card of a list has the address of the same query
+
 /** Return the part of a query that an address has room for. */
 function fitting(q) {
+  if (fitted.q === q) return fitted.part;
   const fits = (text) => new URLSearchParams({ q: text }).toString().length <= MOST_QUERY;
-  let shown = [...q];
+  let shown = [...q].slice(0, MOST_QUERY);
   while (!fits(shown.join(""))) shown = shown.slice(0, Math.floor(shown.length * 0.9));
-  return shown.join("");
+  fitted = { q, part: shown.join("") };
+  return fitted.part;
 }
 
 function plain(text) {

@@ -22,9 +22,9 @@ def without_joiners(text: str) -> str:
 
 def pieces(text: str) -> list[tuple[str, str]]:
     """Return a text as pairs: what may have invisible characters, and then what has only those that belong to it."""
-    found = []
+    pairs = []
     start = 0
     for joined in _JOINED.finditer(text):
-        found.append((text[start : joined.start()], joined[0]))
+        pairs.append((text[start : joined.start()], joined[0]))
         start = joined.end()
-    return [*found, (text[start:], "")]
+    return [*pairs, (text[start:], "")]
