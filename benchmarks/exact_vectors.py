@@ -4,20 +4,17 @@
 that pass a filter, and writes `benchmarks/results/exact-vectors.json`. Ratios are ours / FAISS.
 """
 
+import registry.__main__  # noqa: I001, F401 - limits the threads of numpy and FAISS as it does for the service
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
+import faiss
+import numpy as np
 
-import faiss  # noqa: E402 - reads the variables above
-import numpy as np  # noqa: E402
-
-from search.vectors.flat_segment import FlatSegment  # noqa: E402
+from search.vectors.flat_segment import FlatSegment
 
 RESULTS = Path(__file__).parent / "results" / "exact-vectors.json"
 SIZES = (1000, 4000, 20_000, 50_000, 100_000)

@@ -8,6 +8,7 @@ Each figure is compared with its lower bound, measured in the same run: for a se
 with one client unless stated.
 """
 
+import registry.__main__  # noqa: I001, F401 - limits the threads of numpy and FAISS as it does for the service
 import argparse
 import json
 import tempfile

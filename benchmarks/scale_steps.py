@@ -1,5 +1,6 @@
 """The steps of `scale.py` for one size, each run in its own process: fill, build, search, serve."""
 
+import registry.__main__  # noqa: I001, F401 - limits the threads of numpy and FAISS as it does for the service
 import argparse
 import json
 import resource
