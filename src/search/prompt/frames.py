@@ -1,73 +1,67 @@
-"""Greetings, thanks, courtesy and instructions about manner around a request: they say nothing about the task."""
+"""What stands around a request and says nothing about the task: courtesy, manner, and labels of a project."""
 
 import re
 from collections.abc import Sequence
 
-from search.prompt import manner
+from search.prompt.frame_words import (
+    ANSWERS,
+    CLOSINGS,
+    COURTESY,
+    COURTESY_SIGNS,
+    GREETINGS,
+    LIMITS,
+    MADE,
+    MANNER,
+    MANNER_SIGNS,
+    OPENERS,
+    ROLE_WORDS,
+    ROLES,
+    SECTIONS,
+    STARTS,
+)
 from search.stop_words import STOP_WORDS
 
 _CLAUSE = re.compile(r"[^.!?:;,\n]*[.!?:;,\n]*")
 _WORD = re.compile(r"[^\W\d_]+")
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+([^\n]{1,60})\n", re.MULTILINE)
+_COMMENT = re.compile(r"\A\s*(?://|/\*|#|--|;|<!--)\s*(?:todo|fixme|hack|xxx|note)\b[^\w\n]{0,4}", re.IGNORECASE)
+"""The mark of a comment with which a request begins: `// TODO:`."""
+
+_FILE = re.compile(r"\A\s*[\w.@-]{1,60}(?:/[\w.@-]{1,60}){1,12}\.([A-Za-z]{1,5})(?::\d{1,6}){0,2}(?::|\s+[—–-])\s+")
+"""A file below a folder that stands before a request, as in `src/app.tsx:12: …`, with its ending."""
 
 _READ = 600
 """The characters at each end of a request that are read for courtesy."""
 
-_GREETINGS = frozenset({"hi", "hello", "hey", "dear", "greetings", "hiya", "howdy", "yo"})
-_CLOSINGS = frozenset({"regards", "cheers", "thanks", "sincerely", "best", "yours"})
-_SIGNS = _GREETINGS | frozenset(
-    {
-        "let",
-        "know",
-        "appreciate",
-        "appreciated",
-        "assist",
-        "assistance",
-        "bother",
-        "cheers",
-        "favor",
-        "favour",
-        "grateful",
-        "help",
-    }
-    | {"helping", "hope", "hoping", "kind", "kindly", "mind", "morning", "afternoon", "evening", "please", "question"}
-    | {"questions", "regards", "sincerely", "sorry", "thank", "thanks", "thankful", "thx", "ty", "welcome", "wondering"}
-    | {"ok", "okay", "thanx", "pls", "plz", "ultrathink", "megathink"}
-)
-"""Words of which courtesy has one."""
-
-_WORDS = (
-    STOP_WORDS
-    | _SIGNS
-    | frozenset(
-        {"advance", "able", "anyone", "assistant", "beforehand", "best", "better", "bit", "chance", "claude", "day"}
-        | {"everyone", "feel", "find", "fine", "folks", "following", "free", "friend", "get", "give", "glad", "good"}
-        | {"great", "guys", "happy", "hand", "know", "look", "looking", "lot", "lots", "love", "mate", "moment", "nice"}
-        | {"perhaps", "possible", "possibly", "quick", "quickly", "really", "request", "reply", "response", "soon"}
-        | {"something", "task", "tasks", "team", "tell", "think", "thing", "thoughts", "time", "today", "tonight"}
-        | {"week", "weekend", "well", "wonderful", "work", "yours", "truly", "warm", "warmly", "kindest", "faithfully"}
-        | {"support", "guidance", "hear", "back", "forward", "hearing", "need", "needed", "below", "asap", "much"}
-        | {"thought", "would", "awesome", "amazing", "super", "bye", "respectfully", "there", "sir", "madam", "all"}
-        | {"problem", "issue", "guidance", "expert", "obliged", "gpt", "copilot", "bot", "ai", "buddy", "pal"}
-    )
-)
-"""Words of which courtesy consists."""
-
-_STARTS = frozenset(
-    {"thank", "thanks", "thx", "ty", "cheers", "many", "much", "please", "pls", "plz", "let", "i", "best", "kind"}
-    | {"ultrathink", "megathink"}
-)
-"""Words with which courtesy begins at the end of a clause."""
-
-_OF_MANNER = _WORDS | manner.WORDS
-
-_OPENERS = frozenset({"ok", "okay", "so", "hey"})
-
 _MOST_CLAUSES = 8
+_MOST_STOP_WORDS = 6
 _NAME_WORDS = 3
 
 
 def without_frame(text: str) -> str:
-    """Return a request without the frame at its beginning and at its end; all of it if it is nothing else."""
+    """Return a request without what stands around it; all of it if it is nothing else.
+
+    That are headings of sections, a file or the mark of a comment at its beginning, and clauses of courtesy and manner
+    at both ends. Of the file, the ending stays: it says in which language.
+    """
+    unlabelled = _without_labels(text)
+    return _without_clauses(unlabelled if _WORD.search(unlabelled) else text)
+
+
+def _without_labels(text: str) -> str:
+    if "#" in text:
+        text = _HEADING.sub(lambda line: "" if _is_section(line[1]) else line[0], text)
+    text = _COMMENT.sub("", text)
+    return _FILE.sub(lambda place: f"{place[1]} ", text)
+
+
+def _is_section(heading: str) -> bool:
+    words = _WORD.findall(heading.lower())
+    return bool(words) and SECTIONS.issuperset(words)
+
+
+def _without_clauses(text: str) -> str:
+    """Return a request without the clauses of courtesy and manner at its ends; all of it if it is nothing else."""
     start = _frame_length(_CLAUSE.findall(text[:_READ]))
     ending = text[start:][-_READ:]
     clauses = _CLAUSE.findall(ending)[::-1]
@@ -80,12 +74,12 @@ def _without_courtesy_words(request: str) -> str:
     """Return a request without "ok so" at its beginning, and thanks at its end that no sign divides from it."""
     words = list(_WORD.finditer(request))
     start = 0
-    while start < len(words) - 1 and words[start][0].lower() in _OPENERS:
+    while start < len(words) - 1 and words[start][0].lower() in OPENERS:
         start += 1
     first = words[start].start() if start else 0
     stop, position = len(request), len(words) - 1
-    while position > start and words[position][0].lower() in _WORDS:
-        if words[position][0].lower() in _STARTS and not _SIGNS.isdisjoint(_lower(words[position:])):
+    while position > start and words[position][0].lower() in COURTESY:
+        if words[position][0].lower() in STARTS and not COURTESY_SIGNS.isdisjoint(_lower(words[position:])):
             stop = words[position].start()
         position -= 1
     return request[first:stop].strip(" ,;\n")
@@ -111,14 +105,31 @@ def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
 
 
 def _is_frame(words: Sequence[str]) -> bool:
-    if words[0] in _GREETINGS and len(words) <= _NAME_WORDS:
+    if words[0] in GREETINGS and len(words) <= _NAME_WORDS:
         return True
-    if not _SIGNS.isdisjoint(words) and _WORDS.issuperset(words):
+    if not COURTESY_SIGNS.isdisjoint(words) and COURTESY.issuperset(words):
         return True
-    return manner.is_role(words) or (manner.tells_manner(words) and _OF_MANNER.issuperset(words))
+    return _is_role(words) or (_tells_manner(words) and MANNER.issuperset(words))
+
+
+def _is_role(words: Sequence[str]) -> bool:
+    """Return whether a clause says what the assistant is, and nothing about the task."""
+    return tuple(words[:2]) in ROLES and ROLE_WORDS.issuperset(words)
+
+
+def _tells_manner(words: Sequence[str]) -> bool:
+    """Return whether one of the words of a clause makes it an instruction about manner, if all are of that kind.
+
+    A few stop words, as in `just do it`, are one too. A single letter may be the rest of `S3`.
+    """
+    if 1 < len(words) <= _MOST_STOP_WORDS and STOP_WORDS.issuperset(words):
+        return True
+    if "make" in words and MADE.isdisjoint(words):
+        return False
+    return not MANNER_SIGNS.isdisjoint(words) or not (ANSWERS.isdisjoint(words) or LIMITS.isdisjoint(words))
 
 
 def _follows_closing(clauses: Sequence[str]) -> bool:
     """Return whether the clause before the last one, which comes second here, is "Best regards," or such."""
     words = [word.lower() for clause in clauses[1:2] for word in _WORD.findall(clause)]
-    return len(words) <= _NAME_WORDS and not _CLOSINGS.isdisjoint(words)
+    return len(words) <= _NAME_WORDS and not CLOSINGS.isdisjoint(words)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from search.prompt.documents import without_document
 from search.prompt.frames import without_frame
-from search.prompt.labels import without_labels
 from search.prompt.pastes import without_paste
 from search.prompt.wrappers import without_wrappers
 from search.stop_words import STOP_WORDS
@@ -56,17 +55,11 @@ def read_prompt(query: str) -> Prompt:
         request = parts.request
     text = normalized(request)
     if not pasted:
-        return Prompt(text, _request_in(text), cut=cut)
+        return Prompt(text, without_frame(text), cut=cut)
     told = "" if _says_something(text) else _telling_lines(pasted)
     words = dict.fromkeys(_IDENTIFIER.findall(pasted))
     identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
-    return Prompt(text, normalized(f"{_request_in(text)}\n{told}"), identifiers, left_out - len(told), cut)
-
-
-def _request_in(text: str) -> str:
-    """Return what a text requests, without what stands around it; the text if it is nothing else."""
-    request = without_labels(text)
-    return without_frame(request if _WORD.search(request) else text)
+    return Prompt(text, normalized(f"{without_frame(text)}\n{told}"), identifiers, left_out - len(told), cut)
 
 
 def _says_something(request: str) -> bool:

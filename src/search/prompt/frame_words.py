@@ -1,0 +1,117 @@
+"""The words of what stands around a request: courtesy, instructions about manner, and headings of sections."""
+
+from search.stop_words import STOP_WORDS
+
+GREETINGS = frozenset({"hi", "hello", "hey", "dear", "greetings", "hiya", "howdy", "yo"})
+CLOSINGS = frozenset({"regards", "cheers", "thanks", "sincerely", "best", "yours"})
+COURTESY_SIGNS = GREETINGS | frozenset(
+    {
+        "let",
+        "know",
+        "appreciate",
+        "appreciated",
+        "assist",
+        "assistance",
+        "bother",
+        "cheers",
+        "favor",
+        "favour",
+        "grateful",
+        "help",
+    }
+    | {"helping", "hope", "hoping", "kind", "kindly", "mind", "morning", "afternoon", "evening", "please", "question"}
+    | {"questions", "regards", "sincerely", "sorry", "thank", "thanks", "thankful", "thx", "ty", "welcome", "wondering"}
+    | {"ok", "okay", "thanx", "pls", "plz", "ultrathink", "megathink"}
+)
+"""Words of which courtesy has one."""
+
+COURTESY = (
+    STOP_WORDS
+    | COURTESY_SIGNS
+    | frozenset(
+        {"advance", "able", "anyone", "assistant", "beforehand", "best", "better", "bit", "chance", "claude", "day"}
+        | {"everyone", "feel", "find", "fine", "folks", "following", "free", "friend", "get", "give", "glad", "good"}
+        | {"great", "guys", "happy", "hand", "know", "look", "looking", "lot", "lots", "love", "mate", "moment", "nice"}
+        | {"perhaps", "possible", "possibly", "quick", "quickly", "really", "request", "reply", "response", "soon"}
+        | {"something", "task", "tasks", "team", "tell", "think", "thing", "thoughts", "time", "today", "tonight"}
+        | {"week", "weekend", "well", "wonderful", "work", "yours", "truly", "warm", "warmly", "kindest", "faithfully"}
+        | {"support", "guidance", "hear", "back", "forward", "hearing", "need", "needed", "below", "asap", "much"}
+        | {"thought", "would", "awesome", "amazing", "super", "bye", "respectfully", "there", "sir", "madam", "all"}
+        | {"problem", "issue", "guidance", "expert", "obliged", "gpt", "copilot", "bot", "ai", "buddy", "pal"}
+    )
+)
+"""Words of which courtesy consists."""
+
+STARTS = frozenset(
+    {"thank", "thanks", "thx", "ty", "cheers", "many", "much", "please", "pls", "plz", "let", "i", "best", "kind"}
+    | {"ultrathink", "megathink"}
+)
+"""Words with which courtesy begins at the end of a clause."""
+
+OPENERS = frozenset({"ok", "okay", "so", "hey"})
+"""Words before a request that only begin to speak."""
+
+MANNER_SIGNS = frozenset(
+    """
+    accurate autonomously brief briefly careful carefully chatter concise concisely confirmation filler fluff
+    hallucinate hallucinating hallucinations independently megathink mistake mistakes permission preamble precise
+    precisely reason reasoning rigorous short shortly step succinct succinctly terse thinking thorough thoroughly
+    ultrathink verbose verbosity yap yapping
+    """.split()  # noqa: SIM905 - one word per line would take two pages
+)
+"""Words of which an instruction about manner has one, or a word of `ANSWERS` beside one of `LIMITS`."""
+
+ANSWERS = frozenset(
+    "answer answers ask explanation explanations output reply respond response return think write".split()  # noqa: SIM905
+)
+LIMITS = frozenset(
+    """
+    anything before deep deeply directly don else final hard harder just never no not nothing only solely straight
+    without
+    """.split()  # noqa: SIM905 - as above
+)
+
+MANNER = (
+    COURTESY
+    | MANNER_SIGNS
+    | ANSWERS
+    | LIMITS
+    | frozenset(
+        """
+        act approach assume attention avoid best breath check clarification clear code comment comments complete
+        completely correct correctly depth detail detailed details done double easy effort end error errors everything
+        exact exactly extra finish finished full go hand high intermediate introduction keep lengthy line long make
+        making paragraph pay point possible problem proceed process quality question questions result results right
+        sentence sentences simple single solution solve start stay stop straightforward sure take task text thought
+        thoughts through time unnecessary verify wait way word words work
+        """.split()  # noqa: SIM905 - as above
+    )
+)
+"""Words of which such an instruction consists."""
+
+MADE = frozenset({"sure", "mistake", "mistakes"})
+"""What an instruction about manner makes. `make it short` may be the task."""
+
+ROLES = (("you", "are"), ("you", "re"), ("act", "as"), ("imagine", "you"), ("pretend", "you"), ("assume", "you"))
+
+ROLE_WORDS = STOP_WORDS | frozenset(
+    """
+    10x act advanced agent ai amazing assistant assume best brilliant capable chatbot class claude coder coding
+    coworker decades developer elite engineer engineering excellent experience experienced expert extremely genius
+    good great greatest grade helper helpful highly imagine intelligent knowledgeable lead leading level master
+    meticulous model pair partner powerful pretend principal professional programmer programming role rockstar senior
+    seasoned skilled smart software staff talented top useful veteran wise world year years
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words of roles that say nothing about the task: `a senior React developer` says something."""
+
+SECTIONS = frozenset(
+    """
+    acceptance actual additional background behavior behaviour bug chore context criteria current definition deliverable
+    deliverables description details done environment epic expected feature goal goals goal info information input
+    instruction instructions issue issues motivation my note notes objective of open output overview priority problem
+    proposed question questions reproduce request requests requirement requirements scope solution spike status steps
+    story subtask summary task tasks the this ticket to todo todos type user what why you your
+    """.split()  # noqa: SIM905 - one word per line would take a page
+)
+"""Words of headings that every ticket has."""
