@@ -24,8 +24,11 @@ from search.stop_words import STOP_WORDS
 _CLAUSE = re.compile(r"[^.!?:;,\n]*[.!?:;,\n]*")
 _WORD = re.compile(r"[^\W\d_]+")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+([^\n]{1,60})\n", re.MULTILINE)
-_COMMENT = re.compile(r"\A\s*(?://|/\*|#|--|;|<!--)\s*(?:todo|fixme|hack|xxx|note)\b[^\w\n]{0,4}", re.IGNORECASE)
-"""The mark of a comment with which a request begins: `// TODO:`."""
+_COMMENT = re.compile(
+    r"\A\s*(?:(?://|/\*|--|;|<!--)\s*(?:todo|fixme|hack|xxx|note)\b[^\w\n]{0,4}|#\s*(?:todo|fixme|hack|xxx|note):\s*)",
+    re.IGNORECASE,
+)
+"""The mark of a comment with which a request begins: `// TODO`. After `#`, without a colon, it may be a heading."""
 
 _FILE = re.compile(r"\A\s*[\w.@-]{1,60}(?:/[\w.@-]{1,60}){1,12}\.([A-Za-z]{1,5})(?::\d{1,6}){0,2}(?::|\s+[—–-])\s+")
 """A file below a folder that stands before a request, as in `src/app.tsx:12: …`, with its ending."""
