@@ -21,6 +21,7 @@ from registry.packages.package import Package
 from registry.packages.packing import pack
 from registry.packages.refusal import PackageRefused
 from registry.runtime.atomic_files import TEMPORARY_PREFIX, temporary_path
+from search import integrity
 
 _log = logging.getLogger("registry.install")
 
@@ -117,8 +118,7 @@ class PackageCache:
     def put(self, archive: Path, tree: str) -> None:
         """Add a package and the digest of its files. A failure is logged."""
         try:
-            with archive.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = integrity.sha256(archive)
             if not self.has(digest):
                 self._add(_PACKAGES, digest, archive.read_bytes())
             if not self._place(_TREES, tree).is_file():

@@ -4,7 +4,6 @@ The folder has the files of a mirror: the entries of the log and its signed stat
 Beside them, `mirror.json` names the registry.
 """
 
-import hashlib
 import os
 import shutil
 import stat
@@ -21,6 +20,7 @@ from registry.mirrors.mirror import Mirror
 from registry.runtime.atomic_files import sync_folder, temporary_path
 from registry.sources.log_monitor import LogRefused
 from registry.transparency.checkpoint import Verifier
+from search import integrity
 
 _MANIFEST = "mirror.json"
 _FORMAT = 1
@@ -179,8 +179,7 @@ def _index(mirror: Mirror, log: KeptLog, folder: Path, skill_id: str) -> bytes:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    return f"sha256:{integrity.sha256(path)}"
 
 
 def _keep(mirror: Mirror, checksum: str, path: Path) -> int:

@@ -1,6 +1,5 @@
 """What the readers of sources share: fetching within the limits, and the folder for what they keep."""
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from registry.outbound.git import Git
 from registry.runtime.atomic_files import TEMPORARY_PREFIX
 from registry.sources.archives import unpack_archive
 from registry.sources.urls import WithCredentials
+from search import integrity
 
 IN_FLIGHT = ".fetched"
 """The folder for temporary files. It clashes with no source, because names of sources do not begin with a dot."""
@@ -55,11 +55,7 @@ class Downloads:
     def download(self, url: str, into: Path, sha256: str | None = None) -> None:
         """Fetch a URL into a file that must not exist. Raises OutboundError, also for another digest, OSError."""
         self._outbound.download(url, into, limit=self._download_bytes, seconds=self._download_seconds)
-        if sha256 is None:
-            return
-        with into.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != sha256:
+        if sha256 is not None and (digest := integrity.sha256(into)) != sha256:
             into.unlink()
             raise OutboundError(f"{redact_url(url)} has the SHA-256 {digest}, not {sha256} as the origin says")
 

@@ -70,13 +70,10 @@ def _plugin_name(skill_id: str, *, is_unique: bool) -> str:
 def _plugin_source(skill: Listed) -> dict[str, str] | None:
     origin = skill.origin
     if isinstance(skill, PublishedListed):
-        digest = skill.checksum.removeprefix("sha256:")
-        return _archive(skill.download_url, sha256=digest)
+        return _archive(skill.download_url, skill.checksum.removeprefix("sha256:"))
     if isinstance(origin, ZipOrigin):
-        digests = {"sha256": origin.sha256} if origin.sha256 else {}
-        return (
-            None if origin.subdir else _archive(origin.url, **digests)
-        )  # Claude Code does not support folders of a zip
+        # Claude Code does not support folders of a zip.
+        return None if origin.subdir else _archive(origin.url, origin.sha256)
     if isinstance(origin, RegistryOrigin):
         return _archive(skill.download_url)
     if not isinstance(origin, GitOrigin):
@@ -85,9 +82,11 @@ def _plugin_source(skill: Listed) -> dict[str, str] | None:
     return {**location, "url": origin.url, **_plugin_ref(origin.ref)}
 
 
-def _archive(url: str | None, **digests: str) -> dict[str, str] | None:
+def _archive(url: str | None, sha256: str | None = None) -> dict[str, str] | None:
     """Return the source of a zip; None without https, which Claude Code requires."""
-    return {"source": "archive", "url": url, **digests} if url and url.lower().startswith("https://") else None
+    if not url or not url.lower().startswith("https://"):
+        return None
+    return {"source": "archive", "url": url} | ({"sha256": sha256} if sha256 else {})
 
 
 def _plugin_ref(ref: GitRef | None) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Reads one plugin in another repository or zip."""
 
-import hashlib
 import posixpath
 from typing import Any
 
@@ -13,6 +12,7 @@ from registry.sources.downloads import Downloads
 from registry.sources.elsewhere import ReadPlugin
 from registry.sources.marketplace import RemotePlugin, slug
 from registry.sources.tree import RECIPE, OriginOf, read_plugin
+from search import integrity
 
 
 class PluginReader:
@@ -45,8 +45,7 @@ class PluginReader:
             return msgspec.structs.replace(before, problem=None)
         with self._downloads.temporary() as folder:
             self._downloads.download(place.url, folder / "archive", place.sha256)
-            with (folder / "archive").open("rb") as file:
-                state = RECIPE + hashlib.file_digest(file, "sha256").hexdigest()
+            state = RECIPE + (place.sha256 or integrity.sha256(folder / "archive"))
             if state == before.state:
                 return msgspec.structs.replace(before, problem=None)
             tree = self._downloads.unpack(folder / "archive", folder / slug(plugin.plugin.name))

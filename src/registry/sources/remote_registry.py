@@ -1,6 +1,5 @@
 """Another registry, read over HTTP: what it lists, its packages, and its transparency log."""
 
-import hashlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +41,7 @@ from registry.sources.registry_documents import (
     read_releases,
 )
 from registry.transparency.merkle import Hash
+from search import integrity
 
 __all__ = ["ChangePage", "NotARegistry", "ReadableRegistry", "RegistryDescription", "Release", "RemoteRegistry"]
 
@@ -194,8 +194,7 @@ class RemoteRegistry:
             self._outbound.download(url, into, limit=limit, seconds=self._seconds, credential=self._credential)
         except StatusError as error:
             raise self._explained(error) from None
-        with into.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = integrity.sha256(into)
         if f"sha256:{digest}" != release.checksum:
             into.unlink()
             raise OutboundError(

@@ -1,4 +1,4 @@
-"""Greetings, thanks and courtesy around a request are no part of what is searched."""
+"""Greetings, thanks, courtesy and instructions about manner around a request are no part of what is searched."""
 
 import pytest
 
@@ -16,6 +16,15 @@ FRAMES = [
     "Dear assistant, I need your help. {}. I'd really appreciate it. Cheers, Tom",
     "{}\n\nLet me know if you have any questions.",
     "Hi,\n{}\nThanks",
+    "{}. Be concise.",
+    "You are a helpful assistant. {}",
+    "You are an expert software engineer with years of experience. {}. Do not make any mistakes.",
+    "Act as a senior developer. {}",
+    "Think step by step. {}",
+    "Answer only with the code. {}",
+    "{}. Keep it short and simple, no explanations please.",
+    "{} ultrathink",
+    "{}\n\nDon't ask me any questions, just do it.",
 ]
 
 
@@ -36,9 +45,19 @@ def test_only_the_request_remains(frame: str) -> None:
         "kind regards signature for mails",
         "hi",
         "Thank you!",
+        "You are a senior React developer. Add a menu",
+        "Act as a travel agent. Plan a week in Rome",
+        "Here is my code. Explain the code",
+        "Here is my letter. Make it short",
+        "Read this paper, short summary",
+        "s3: copy a bucket",
+        "write a careful code review",
+        "step by step guide for Kubernetes",
+        "Be concise.",
+        "just do it",
     ],
 )
-def test_a_request_about_courtesy_stays(request_: str) -> None:
+def test_what_may_be_the_task_stays(request_: str) -> None:
     assert without_frame(request_) == request_
 
 

@@ -198,8 +198,7 @@ def _read_password(*, from_stdin: bool) -> str:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
         command.stop("there is no terminal to ask for the password: give --password-stdin")
-    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    return password
+    return console.ask_secret("Password", twice=True)
 
 
 @click.command()
