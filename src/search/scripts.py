@@ -54,8 +54,8 @@ def _replaced_runs(text: str, *, characters: bool) -> str:
         return as_words(text)
 
     def terms(run: re.Match[str]) -> str:
-        if len(run[0]) == 1:
-            return run[0]
+        if len(run[0]) == 1:  # beside a Latin word, as in `用docker`
+            return f" {run[0]} "
         pairs = map("".join, pairwise(run[0]))
         return f" {' '.join((*run[0], *pairs) if characters else pairs)} "
 

@@ -12,7 +12,7 @@ from search.scripts import composed, divided_document
 from search.stop_words import STOP_WORDS
 from search.types import Document
 
-INDEXING_RECIPE = 9
+INDEXING_RECIPE = 10
 """The version of `indexed_text`, the analyzers and the signatures.
 
 Increase it with any change: keyword indexes are then rebuilt.

@@ -93,4 +93,6 @@ def test_an_exact_name_is_first_in_every_form_of_unicode(engine: Engine) -> None
 def test_only_runs_of_undivided_scripts_become_pairs() -> None:
     assert divided("résumé 合同条 x").split() == ["résumé", "合同", "同条", "x"]
     assert divided_document("合同条").split() == ["合", "同", "条", "合同", "同条"]
+    assert divided("用docker部署").split() == ["用", "docker", "部署"]
+    assert divided_document("第3章にbrowser").split() == ["第", "3", "章", "に", "章に", "browser"]
     assert divided("plain ascii") == "plain ascii"
