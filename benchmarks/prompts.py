@@ -12,7 +12,7 @@ import random
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from quality import Labelled, fill, read_jsonl, read_labelled
 from registry.evaluation.measures import DEPTH, ndcg
 from results_file import keep
 from search.engine import Engine
+from search.lexical.english import is_no_english
 from search.requests import Hit, SearchRequest
 from search.stop_words import STOP_WORDS
 from search.text import fold
@@ -204,23 +205,36 @@ def _against_plain(world: World, name: str, templates: prompt_forms.Forms) -> Fi
 
 def unwanted(world: World) -> Figures:
     """Measure prompts that exclude the skill that would be first; and others that only sound as if they did."""
-    figures = {}
-    for kind, forms in (("excluded", prompt_forms.EXCLUDED), ("misread", prompt_forms.MISREAD)):
-        first: dict[str, list[float]] = defaultdict(list)
-        templates = world.forms(forms)
-        names = dict(_names(world))
-        for number, (text, _) in enumerate(world.requests("unwanted")):
-            best = next(iter(world.page(text)), "")
-            if best not in names:
-                continue
-            form = templates[number % len(templates)]
-            is_first = world.page(form.format(task=text.rstrip(".?!"), name=names[best].replace("-", " ")))[:1] == [
-                best
-            ]
-            for group in (kind, f"{kind}: {form}"):
-                first[group].append(is_first)
-        figures |= {group: _mean(values) for group, values in sorted(first.items())}
-    return figures
+    names = dict(_names(world))
+    wholes = {skill: name.replace("-", " ") for skill, name in names.items()}
+    figures = _still_first(world, "excluded", prompt_forms.EXCLUDED, wholes)
+    return figures | _still_first(world, "misread", prompt_forms.MISREAD, wholes)
+
+
+def unwanted_tools(world: World) -> Figures:
+    """Measure prompts that exclude a tool after which the skill that would be first, among others, is named."""
+    tools = {
+        entry["id"]: word
+        for entry in world.corpus
+        for word in fold(entry["name"]).split()
+        if word.isalpha() and is_no_english(word)
+    }
+    return _still_first(world, "excluded tool", prompt_forms.EXCLUDED, tools)
+
+
+def _still_first(world: World, kind: str, forms: prompt_forms.Forms, names: Mapping[str, str]) -> Figures:
+    """Return how often the first skill is first again when its name is in one of the forms."""
+    first: dict[str, list[float]] = defaultdict(list)
+    templates = world.forms(forms)
+    for number, (text, _) in enumerate(world.requests("unwanted")):
+        best = next(iter(world.page(text)), "")
+        if best not in names or names[best] in text.lower():
+            continue
+        form = templates[number % len(templates)]
+        is_first = world.page(form.format(task=text.rstrip(".?!"), name=names[best]))[:1] == [best]
+        for group in (kind, f"{kind}: {form}"):
+            first[group].append(is_first)
+    return {group: _mean(values) for group, values in sorted(first.items())} | {f"{kind}: n": len(first[kind])}
 
 
 def _alone(world: World, words: Sequence[tuple[str, str]]) -> Figures:
@@ -284,6 +298,7 @@ SETS = (
     manners,
     of_projects,
     unwanted,
+    unwanted_tools,
     words_of_names,
     identifiers,
     relevance,

@@ -8,6 +8,7 @@ from search.identifiers import MARK
 from search.lexical.concurrent_query import LexicalQuery
 from search.lexical.schema import document_terms
 from search.pages import Cards
+from search.types import Described
 
 _MOST_TERMS = 6
 _FEW, _FEW_OF = 5, 20
@@ -15,10 +16,6 @@ _FEW, _FEW_OF = 5, 20
 
 _MOST_NAMES = 200
 """The documents with all words whose names are read."""
-
-
-class _Named(msgspec.Struct):
-    name: str
 
 
 def lifted(ranking: Ranking, query: LexicalQuery, cards: Cards) -> Ranking:
@@ -35,7 +32,7 @@ def lifted(ranking: Ranking, query: LexicalQuery, cards: Cards) -> Ranking:
     if len(keys) > max(1, min(_FEW, len(query.reader) // _FEW_OF)):
         weak_cards = cards(np.intersect1d(ranking.all_keys()[weak], np.array(keys, np.int64)).tolist())
         names = {
-            key: f"{msgspec.json.decode(card, type=_Named).name} {skill_id}"
+            key: f"{msgspec.json.decode(card, type=Described).name} {skill_id}"
             for key, (skill_id, card) in weak_cards.items()
         }
         keys = [key for key, name in names.items() if terms <= set(document_terms(name))]

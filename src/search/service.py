@@ -32,7 +32,7 @@ from search.requests import LISTED_COPIES, Copies, Hit, Results, SearchRequest, 
 from search.text import fold
 from search.totals import Counted
 from search.two_requests import least_alike, with_both
-from search.types import Documents, Filter, Flags, Keys, Match, among
+from search.types import Described, Documents, Filter, Flags, Keys, Match, among
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
 from search.vectors.filtered import FilteredNeighbours
@@ -57,10 +57,6 @@ class Semantic(NamedTuple):
     embedder: Embedder
     space: str
     vectors: VectorIndex
-
-
-class _Named(msgspec.Struct):
-    name: str
 
 
 class SearchService:
@@ -205,14 +201,14 @@ class SearchService:
         glossary = None if semantic is None else self._query_vectors.glossary(semantic.embedder, request.query)
         is_untranslated = glossary is not None and not spelled.english
         if revision != reader.revision or spelled.query != request.query or is_untranslated:
-            spelled = spell_prompt(reader, request.query, self._names, glossary)
+            spelled = spell_prompt(reader, request.query, self._described, glossary)
             self._last_query = reader.revision, spelled
         return spelled
 
-    def _names(self, keys: Sequence[int]) -> dict[int, str]:
-        """Return the names of documents by key."""
+    def _described(self, keys: Sequence[int]) -> dict[int, Described]:
+        """Return the names and descriptions of documents by key."""
         cards = self._documents.cards(keys)
-        return {key: msgspec.json.decode(payload, type=_Named).name for key, (_, payload) in cards.items()}
+        return {key: msgspec.json.decode(payload, type=Described) for key, (_, payload) in cards.items()}
 
     def _lexical_query(self, request: SearchRequest, *, only_words: bool) -> LexicalQuery:
         reader = self._index_sync.lexical.reader

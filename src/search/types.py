@@ -38,6 +38,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[Example, ...] = ()
 
 
+class Described(msgspec.Struct):
+    """What a card says of its document in short. A card has more, which search does not read."""
+
+    name: str
+    description: str = ""
+
+
 class DocumentPut(NamedTuple):
     """A document was added or replaced."""
 

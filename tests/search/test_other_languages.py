@@ -54,7 +54,7 @@ def test_words_are_searched_in_english_where_there_is_a_glossary(engine: Engine)
     assert "database" in spelled.english
     query = LexicalQuery(reader, spelled, 10, Filter())
     best = int(query.search().keys[0])
-    assert engine.search._names([best])[best] == "postgres-backup"
+    assert engine.search._described([best])[best].name == "postgres-backup"
 
 
 def test_what_cannot_be_translated_is_searched_as_it_is_written(engine: Engine) -> None:

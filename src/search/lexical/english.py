@@ -29,6 +29,9 @@ def is_distinctive(mention: Mention) -> bool:
     words = mention.name.replace("/", " ").split()
     if len(words) >= _MANY_PARTS or (mention.is_joined and len(words) > 1):
         return True
-    return any(
-        len(word) >= _LETTERS_OF_A_NAME and not english_terms().issuperset(document_terms(word)) for word in words
-    )
+    return any(map(is_no_english, words))
+
+
+def is_no_english(word: str) -> bool:
+    """Return whether a word is none of English, and long enough to be no abbreviation: a name."""
+    return len(word) >= _LETTERS_OF_A_NAME and not english_terms().issuperset(document_terms(word))

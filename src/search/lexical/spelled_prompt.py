@@ -8,7 +8,7 @@ from embeddings.languages.glossary import Glossary
 from search.lexical.reader import LexicalReader
 from search.lexical.schema import document_terms, query_terms
 from search.lexical.spelling import Spelling, spell
-from search.lexical.unwanted import NamesOf, unwanted_keys
+from search.lexical.unwanted import DescribedBy, unwanted_by
 from search.prompt.exclusions import exclusions, without_exclusions
 from search.prompt.language import STOP_WORDS_ELSEWHERE, is_foreign
 from search.prompt.reading import Prompt, read_prompt
@@ -47,18 +47,18 @@ class SpelledPrompt(NamedTuple):
 
 
 def spell_prompt(
-    reader: LexicalReader, query: str, names_of: NamesOf = lambda keys: {}, glossary: Glossary | None = None
+    reader: LexicalReader, query: str, described: DescribedBy = lambda keys: {}, glossary: Glossary | None = None
 ) -> SpelledPrompt:
     """Return a query as it is searched. With a glossary, one in another language is translated."""
     prompt = read_prompt(query)
-    excluded = exclusions(prompt.text)
-    exclusion_keys = [(each, keys) for each in excluded if (keys := unwanted_keys(reader, each.thing, names_of))]
-    if exclusion_keys:
-        text = without_exclusions(prompt.text, [each for each, _ in exclusion_keys])
+    foreign = is_foreign(prompt.text)
+    excluded = [(each, unwanted_by(reader, each.thing, described)) for each in exclusions(prompt.text, foreign=foreign)]
+    if left_out := [each for each, documents in excluded if documents.keys and not documents.is_quality]:
+        text = without_exclusions(prompt.text, left_out)
         prompt = prompt._replace(text=text or prompt.text, written=text or prompt.text)
-    unwanted = frozenset(key for _, keys in exclusion_keys for key in keys)
+    unwanted = frozenset(key for _, documents in excluded for key in documents.keys)
     weak = _rare_terms(reader, prompt.identifiers)
-    if not is_foreign(prompt.text):
+    if not foreign:
         return SpelledPrompt(query, prompt, spell(reader, prompt.text), weak, unwanted)
     if glossary is None:
         return SpelledPrompt(query, prompt, _as_written(reader, prompt.text), weak, unwanted)

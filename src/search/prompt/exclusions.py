@@ -1,7 +1,11 @@
-"""What a request says must not come: `not for X`, `without X`, `except X`, `instead of X`, `no X`."""
+"""What a request says must not come: `not for X`, `without X`, `except X`, `instead of X`, `no X`.
+
+A request in another language says so with `ohne X`, `sans X`, `sin X`, `без X`, `不用X`, `Xなしで` or `X 없이`.
+"""
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 _CLOSING = "\"'`”’) "
@@ -12,15 +16,46 @@ _READ = 12_000
 _CUE = re.compile(
     r"""\b(?:
     without(?:\ (?:using|any|the|a|an))* | except(?:\ (?:for|the))* | excluding | apart\ from | other\ than
-    | (?:anything|everything)\ but | (?:instead\ of|rather\ than|avoid|avoiding|exclude|skip)(?:\ (?:using|the|any|a))*
+    | (?:any|every|some)thing\ (?:but|except)
+    | alternatives?\ (?:to|for)(?:\ (?:using|the|a|an))*
+    | (?:instead\ of|rather\ than|avoid|avoiding|exclude|skip)(?:\ (?:using|the|any|a))*
     | (?:do\ not|don['’]?t|never)\ (?:want|use|need|like|suggest|recommend|show|give|propose)
       (?:\ (?:me|to|use|the|any|a))*
+    | (?:that|which)(?:\ is\ not|\ isn['’]?t|['’]s\ not)(?:\ (?:for|in|on|about|the|a|an))*
     | not(?:\ (?:with|for|in|on|via|by|from|using|about|the|a|an))* | no
     )\ (?=\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_CUE_ELSEWHERE = re.compile(
+    r"""\b(?:
+    ohne | (?:nicht|nur\ nicht)\ (?:mit|in|für|über) | außer | statt | kein(?:e|en|em|er)?
+    | sans | pas\ (?:avec|de|dans|pour) | sauf | au\ lieu\ de
+    | sin | no\ con | excepto | salvo | en\ (?:vez|lugar)\ de
+    | senza | non\ con | tranne | invece\ di | al\ posto\ di
+    | sem | não\ com | exceto | em\ vez\ de
+    | zonder | niet\ met | behalve | in\ plaats\ van
+    | bez | без | кроме | вместо | не\ (?:с|через)
+    )\ (?:(?:utiliser|usar|utilizar|usare|utilizzare|le|la|el|il|o|a|os|las|los|les|die|das|den|der|een|het)\ )*(?=\S)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BESIDE_CHARACTERS = re.compile(
+    r"""(?:不要?(?:使用|用|借助|依赖)|别用|不通过|无需|除了)\ ?
+    (?P<after>[A-Za-z][\w.+#-]{0,40}(?:\ [A-Z][\w.+#-]{0,40}){0,2})
+    | (?P<before>[A-Za-z][\w.+#-]{0,40}(?:\ [A-Z][\w.+#-]{0,40}){0,2})\ ?
+    (?:を?使わず|以外|なしで|抜きで|ではなく|없이|대신
+    |(?:[을를]\ ?(?:쓰지|사용하지)\ )?말고|[을를]?\ ?(?:빼고|제외|쓰지\ 않고|사용하지\ 않고))
+    """,
+    re.ASCII | re.VERBOSE,
+)
+"""Chinese before a name in Latin letters; Japanese and Korean after it."""
+
+_OR = re.compile(r",? (?:n?or|oder|ou|od|или|o) ", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _THING_WORD = re.compile(r"[\"'`“‘(]?([^\s.,;:!?()\"“”]+(?:\.[^\s.,;:!?()\"“”]+)*)([\s.,;:!?)\"”’]*)")
+
+_OF_STATES = frozenset({"not", "no", "that", "which"})
+"""The first words of cues that may say how something is."""
 
 _STATES = frozenset(
     {"able", "allowed", "available", "clear", "connected", "correct", "enough", "even", "exist", "find", "found"}
@@ -82,34 +117,60 @@ class Exclusion(NamedTuple):
     end: int
 
 
-def exclusions(text: str) -> list[Exclusion]:
-    """Return what a request does not want, at most three things. The time is linear in the text."""
+def exclusions(text: str, *, foreign: bool = False) -> list[Exclusion]:
+    """Return what a request does not want, at most three things. The time is linear in the text.
+
+    `foreign` says that the text is not English: `sin` and `sans` mean something else in English.
+    """
     if len(text) > _READ:
         return []
-    return list(_found(text))[:_MOST]
+    first = islice(_elsewhere(text) if foreign else _in_english(text), _MOST)
+    return sorted(first, key=lambda exclusion: exclusion.start)
 
 
-def _found(text: str) -> Iterator[Exclusion]:
+def _elsewhere(text: str) -> Iterator[Exclusion]:
+    for cue in _CUE_ELSEWHERE.finditer(text):
+        yield from _list_of(text, cue)
+    for match in _BESIDE_CHARACTERS.finditer(text):
+        yield Exclusion(match["after"] or match["before"], match.start(), match.end())
+
+
+def _in_english(text: str) -> Iterator[Exclusion]:
     for cue in _CUE.finditer(text):
         first = cue[0].split()[0].lower()
-        if first in ("not", "no") and not _excludes(text, cue):
+        if first in _OF_STATES and not _excludes(text, cue, first):
             continue
         if first.startswith("avoid") and _AIM.search(text, max(0, cue.start() - 40), cue.start()):
             continue
-        thing, end = _thing(text, cue.end())
-        is_missing = first == "no" and (_IS_MISSING.match(text, end) or _IS_WANTED.match(text, end))
-        if thing and not is_missing:
-            yield Exclusion(thing, cue.start(), end)
+        listed = list(_list_of(text, cue))
+        end = listed[-1].end if listed else 0
+        if not (first == "no" and (_IS_MISSING.match(text, end) or _IS_WANTED.match(text, end))):
+            yield from listed
 
 
-def _excludes(text: str, cue: re.Match[str]) -> bool:
-    """Return whether a *not* or *no* is about a thing."""
+def _list_of(text: str, cue: re.Match[str]) -> Iterator[Exclusion]:
+    """Yield the things that follow a cue: one, or a list with *or*."""
+    start, position = cue.span()
+    for _ in range(_MOST):
+        thing, end = _thing(text, position)
+        if not thing:
+            return
+        yield Exclusion(thing, start, end)
+        following = _OR.match(text, end)
+        if following is None:
+            return
+        start, position = end, following.end()
+
+
+def _excludes(text: str, cue: re.Match[str], first: str) -> bool:
+    """Return whether a *not* or *no* is about a thing, and not about a state: `a page that is not loading`."""
     before = text[max(0, cue.start() - 40) : cue.start()]
     words = before.split()
     in_sentence = bool(words) and before[-1:] == " " and words[-1].lower() in _VERBS
+    is_bare = len(cue[0].split()) == 1 or first in ("that", "which")
     following = _WORD.match(text, cue.end())
     word = following[0].strip(".,;:!?)").lower() if following else ""
-    is_state = word in _STATES or (len(cue[0].split()) == 1 and word.endswith(("ing", "ed")))
+    is_state = word in _STATES or (is_bare and word.endswith(("ing", "ed")))
     return not in_sentence and not is_state
 
 

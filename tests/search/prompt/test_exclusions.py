@@ -15,6 +15,9 @@ SKILLS = [
     ("selenium-browser", "Automate the browser through drivers", "browser tests"),
     ("zero-downtime-deploy", "Deploy without downtime", "deploy a service without downtime"),
     ("deploy-helper", "Deploy a service", "deploy steps"),
+    ("free-prompts-for-selenium", "A collection of prompts", "prompts"),
+    ("transcribe-cloud", "Transcribe a recording into text with Deepgram", "transcribe a recording into text"),
+    ("transcribe-local", "Transcribe a recording, no Deepgram key needed", "transcribe on this machine"),
     *((f"other-{n}", f"Something about topic{n} and subject{n}", "text") for n in range(60)),
 ]
 
@@ -38,11 +41,41 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         'automate the browser (not "{}")',
         "automate the browser except {}",
         "automate the browser, I want to avoid {}",
+        "automate the browser with something other than {}",
+        "an alternative to {} to automate the browser",
+        "automate the browser with a tool that isn't {}",
+        "automate the browser without puppeteer or {}",
     ],
 )
 def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
     for name in ("playwright", "Playwright"):
         assert page(engine, form.format(name))[0].id == "selenium-browser"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "automatizar las pruebas del browser sin usar playwright",
+        "automatiser les tests du browser sans playwright",
+        "die Browser Tests bitte ohne Playwright automatisieren",
+        "automatizza i test del browser senza playwright",
+        "автоматизируй тесты browser без playwright",
+        "不用playwright做automate the browser through drivers",
+        "playwrightを使わずにautomate the browser through driversを自動化して",
+        "playwright 없이 browser 테스트를 자동화해줘",
+    ],
+)
+def test_what_is_excluded_in_another_language_is_not_first(engine: Engine, prompt: str) -> None:
+    assert page(engine, prompt)[0].id == "selenium-browser"
+
+
+def test_a_name_that_begins_with_free_is_excluded_too(engine: Engine) -> None:
+    assert page(engine, "automate the browser without selenium")[0].id == "playwright-browser"
+
+
+def test_a_name_that_only_descriptions_have_excludes_those_that_need_it(engine: Engine) -> None:
+    assert page(engine, "transcribe a recording into text")[0].id == "transcribe-cloud"
+    assert page(engine, "transcribe a recording into text without deepgram")[0].id == "transcribe-local"
 
 
 @pytest.mark.parametrize(
@@ -58,6 +91,7 @@ def test_what_is_excluded_is_not_first(engine: Engine, form: str) -> None:
         "edit scripts to avoid playwright faults of the browser",
         "there's no playwright for the browser, what now",
         "no playwright in the browser project, please create one",
+        "a playwright browser that is not starting",
     ],
 )
 def test_what_only_sounds_excluded_is_first(engine: Engine, prompt: str) -> None:
