@@ -132,6 +132,30 @@ PROJECTS = Forms(
     ),
 )
 
+SEEKING = Forms(
+    train=(
+        "is there a skill to {task}?",
+        "find me a skill for this: {task}",
+        "what skills do you have for {task}",
+        "I need a skill that can {task}",
+        "which skill should I use to {task}?",
+        "search the registry for a skill to {task}",
+        "do you have any skills that help me {task}",
+        "recommend a good skill to {task}",
+    ),
+    dev=(
+        "Are there any skills which would {task}?",
+        "I'm looking for a skill to {task}",
+        "Can you find a skill for me that will {task}?",
+        "list all available skills that {task}",
+        "What is the best skill to {task}",
+        "is there an agent skill out there that lets me {task}?",
+        "I want a skill so I can {task}",
+        "find and install a skill to {task}",
+        "Please suggest skills for the following task: {task}",
+    ),
+)
+
 EXCLUDED = Forms(
     train=("{task}, not {name}", "{task} without {name}", "{task} but not with {name}", "{task}, except {name}"),
     dev=(

@@ -190,6 +190,11 @@ def of_projects(world: World) -> Figures:
     return _against_plain(world, "of_projects", prompt_forms.PROJECTS)
 
 
+def seeking(world: World) -> Figures:
+    """Measure requests that ask for a skill to do a task, against the same tasks alone."""
+    return _against_plain(world, "seeking", prompt_forms.SEEKING)
+
+
 def _against_plain(world: World, name: str, templates: prompt_forms.Forms) -> Figures:
     """Return what forms around requests cost in nDCG@10, over all and for each form, and what the plain ones have."""
     requests, forms = world.requests(name), world.forms(templates)
@@ -297,6 +302,7 @@ SETS = (
     framed,
     manners,
     of_projects,
+    seeking,
     unwanted,
     unwanted_tools,
     words_of_names,

@@ -115,3 +115,37 @@ SECTIONS = frozenset(
     """.split()  # noqa: SIM905 - one word per line would take a page
 )
 """Words of headings that every ticket has."""
+
+SKILLS = frozenset({"skill", "skills"})
+
+SEEKING_SIGNS = frozenset(
+    """
+    any available best browse discover exist exists find found get have know list looking need recommend search
+    searching seek show suggest there want what which
+    """.split()  # noqa: SIM905 - one word per line would take a page
+)
+"""Words that ask for a skill. `create`, `write` and `improve` are none: the task is the skill itself."""
+
+SEEKING = (
+    COURTESY
+    | SEEKING_SIGNS
+    | frozenset(
+        """
+    agent appropriate catalog catalogue check disabled download enabled existing if install installed latest local
+    marketplace new other popular recommended registry relevant right see store suitable top use useful whether
+    """.split()  # noqa: SIM905 - as above
+    )
+)
+"""Words of what asks for a skill: `is there a skill`, `search the registry for skills`."""
+
+LINKS = frozenset(
+    """
+    able about allow allows are available be can could deal deals do does exist exists following for got handle handles
+    have help helps how i is know knows let lets me out related should so support supports that the there these this to
+    us use we which will with work works would you
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words between a skill and the task that it is for: `skills do you have for`, `skill that helps me to`."""
+
+PURPOSES = frozenset({"for", "to"})
+"""The links after which a skill is asked for without any other word: `skill for invoices`."""

@@ -1,4 +1,7 @@
-"""What stands around a request and says nothing about the task: courtesy, manner, and labels of a project."""
+"""What stands around a request and says nothing about the task.
+
+Courtesy, manner, labels of a project, and that a skill is asked for.
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +13,18 @@ from search.prompt.frame_words import (
     COURTESY_SIGNS,
     GREETINGS,
     LIMITS,
+    LINKS,
     MADE,
     MANNER,
     MANNER_SIGNS,
     OPENERS,
+    PURPOSES,
     ROLE_WORDS,
     ROLES,
     SECTIONS,
+    SEEKING,
+    SEEKING_SIGNS,
+    SKILLS,
     STARTS,
 )
 from search.stop_words import STOP_WORDS
@@ -39,16 +47,18 @@ _READ = 600
 _MOST_CLAUSES = 8
 _MOST_STOP_WORDS = 6
 _NAME_WORDS = 3
+_SEEKING_WORDS = 16
+"""The words of a request among which it asks for a skill."""
 
 
 def without_frame(text: str) -> str:
     """Return a request without what stands around it; all of it if it is nothing else.
 
     That are headings of sections, a file or the mark of a comment at its beginning, and clauses of courtesy and manner
-    at both ends. Of the file, the ending stays: it says in which language.
+    at both ends. Of the file, the ending stays: it says in which language. `is there a skill to` is left out too.
     """
     unlabelled = _without_labels(text)
-    return _without_clauses(unlabelled if _WORD.search(unlabelled) else text)
+    return _without_seeking(_without_clauses(unlabelled if _WORD.search(unlabelled) else text))
 
 
 def _without_labels(text: str) -> str:
@@ -86,6 +96,28 @@ def _without_courtesy_words(request: str) -> str:
             stop = words[position].start()
         position -= 1
     return request[first:stop].strip(" ,;\n")
+
+
+def _without_seeking(request: str) -> str:
+    """Return what a skill is asked for, without `is there a skill to` before it or `find a … skill` around it."""
+    found = list(_WORD.finditer(request[:_READ]))
+    words = [word[0].lower() for word in found]
+    first = _length_of(words, SEEKING)
+    asks = not SEEKING_SIGNS.isdisjoint(words[:first])
+    if first < min(len(words), _SEEKING_WORDS) and words[first] in SKILLS:
+        start = first + 1 + _length_of(words[first + 1 :], LINKS)
+        is_linked = start > first + 1 and (asks or words[first + 1] in PURPOSES)
+        task = request[found[start].start() :] if is_linked and start < len(found) else ""
+    elif asks and words[-1] in SKILLS and not request[found[-1].end() :].strip(".?! "):
+        task = request[found[first].start() : found[-1].start()].strip()
+    else:
+        return request
+    return request if SEEKING.issuperset(_lower(list(_WORD.finditer(task)))) else task
+
+
+def _length_of(words: Sequence[str], kind: frozenset[str]) -> int:
+    """Return how many of the first words are of a kind."""
+    return next((place for place, word in enumerate(words) if word not in kind), len(words))
 
 
 def _lower(words: Sequence[re.Match[str]]) -> set[str]:

@@ -25,12 +25,18 @@ FRAMES = [
     "{}. Keep it short and simple, no explanations please.",
     "{} ultrathink",
     "{}\n\nDon't ask me any questions, just do it.",
+    "is there a skill to {}?",
+    "Find me a skill for this: {}",
+    "what skills do you have that help me {}",
+    "Hi! Can you please recommend a good skill so I can {}? Thanks!",
+    "search the registry for a skill which will {}",
+    "skill to {}",
 ]
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_only_the_request_remains(frame: str) -> None:
-    assert without_frame(frame.format(TASK)).rstrip(".") == TASK
+    assert without_frame(frame.format(TASK)).rstrip(".?") == TASK
 
 
 @pytest.mark.parametrize(
@@ -55,6 +61,13 @@ def test_only_the_request_remains(frame: str) -> None:
         "step by step guide for Kubernetes",
         "Be concise.",
         "just do it",
+        "find skills",
+        "search for skills to install",
+        "create a skill for invoices",
+        "skill creator",
+        "list installed skills",
+        "soft skills training",
+        "use the invoices skill to send a mail",
     ],
 )
 def test_what_may_be_the_task_stays(request_: str) -> None:
@@ -65,3 +78,8 @@ def test_what_was_sent_is_kept_for_names() -> None:
     prompt = read_prompt("Hello! Use the pdf skill. Thanks!")
     assert prompt.written == "Hello! Use the pdf skill. Thanks!"
     assert prompt.text == "Use the pdf skill."
+
+
+@pytest.mark.parametrize("request_", ["show me {} skills", "is there an {} skill?", "what skills are there for {}"])
+def test_a_subject_remains_of_what_asks_for_a_skill(request_: str) -> None:
+    assert without_frame(request_.format("invoice")).rstrip("?") == "invoice"
