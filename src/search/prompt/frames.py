@@ -50,6 +50,9 @@ _NAME_WORDS = 3
 _SEEKING_WORDS = 16
 """The words of a request among which it asks for a skill."""
 
+_SUBJECT_WORDS = 4
+"""The most words before *skill* that say which one is meant."""
+
 
 def without_frame(text: str) -> str:
     """Return a request without what stands around it; all of it if it is nothing else.
@@ -108,7 +111,12 @@ def _without_seeking(request: str) -> str:
         start = first + 1 + _length_of(words[first + 1 :], LINKS)
         is_linked = start > first + 1 and (asks or words[first + 1] in PURPOSES)
         task = request[found[start].start() :] if is_linked and start < len(found) else ""
-    elif asks and words[-1] in SKILLS and not request[found[-1].end() :].strip(".?! "):
+    elif (
+        asks
+        and words[-1] in SKILLS
+        and len(words) - first <= _SUBJECT_WORDS + 1
+        and not request[found[-1].end() :].strip(".?! ")
+    ):
         task = request[found[first].start() : found[-1].start()].strip()
     else:
         return request

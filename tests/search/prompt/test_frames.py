@@ -63,6 +63,7 @@ def test_only_the_request_remains(frame: str) -> None:
         "just do it",
         "find skills",
         "search for skills to install",
+        "the user is looking for functionality that might exist as an installable skill",
         "create a skill for invoices",
         "skill creator",
         "list installed skills",
