@@ -1,6 +1,7 @@
 """What the service takes over HTTP, and a bare route that answers the same bytes."""
 
 import json
+import os
 import signal
 import socket
 import statistics
@@ -34,6 +35,9 @@ uvicorn.run(Litestar([bare], logging_config=None), port=int(sys.argv[1]), log_le
 """
 
 
+_IDLE_SECONDS = 2.0
+
+
 class Served:
     """A server process on a free port of loopback."""
 
@@ -58,6 +62,19 @@ class Served:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
             body: bytes = answer.read()
             return body
+
+    def wait_until_idle(self) -> float:
+        """Wait until two seconds take less than a twentieth of a processor; return how many seconds passed before."""
+        started = time.perf_counter()
+        while True:
+            waited, busy = time.perf_counter() - started, self._processor_seconds()
+            time.sleep(_IDLE_SECONDS)
+            if self._processor_seconds() - busy < _IDLE_SECONDS / 20:
+                return waited
+
+    def _processor_seconds(self) -> float:
+        user, system = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
         """Return the process's resident memory in MB."""

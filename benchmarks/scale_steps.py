@@ -246,6 +246,7 @@ def serve(arguments: argparse.Namespace) -> Figures:
     ]  # fmt: skip
     server = Served(command, "/api/v1/search?q=first")
     figures = {"serving: start to first answer, seconds": server.seconds_to_ready}
+    figures["serving: checks of the database after the start, seconds"] = server.wait_until_idle()
     texts = short_queries(arguments.queries)
     for mode in ("hybrid", "keyword"):
         bodies = [json.dumps({"query": f"{text} ", "mode": mode}).encode() for text in texts]

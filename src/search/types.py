@@ -106,8 +106,11 @@ Flags = NDArray[np.bool_]
 
 
 def among(keys: Keys, others: Keys | Sequence[int]) -> Flags:
-    """Return which of `keys` are among a few `others`. numpy's `isin` takes ten times as long for some hundred keys."""
-    if not len(others):
+    """Return which of `keys` are among `others`.
+
+    numpy's `isin` takes ten times as long for some hundred keys, and 0.4 s for none of them among a million others.
+    """
+    if not len(others) or not len(keys):
         return np.zeros(len(keys), np.bool_)
     ascending = np.sort(np.asarray(others, np.int64))
     flags: Flags = ascending.take(ascending.searchsorted(keys), mode="clip") == keys

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.copies.likeness import SIGNATURE_WORDS, Signatures, description_hashes, name_hashes
-from search.types import Flags, Keys, distinct
+from search.types import Flags, Keys, among, distinct
 
 _Rows = NDArray[np.intp]
 _Lookup = NDArray[np.uint64]
@@ -107,7 +107,7 @@ class Documents(NamedTuple):
         table, changed = self.lookups.table, self.changed
         rows, has_row = table.rows(keys)
         copies = table.keys[_rows_with(self.lookups.by_original, rows[has_row])]
-        of_changed = np.isin(changed.originals, keys) & (changed.originals != changed.keys)
+        of_changed = among(changed.originals, keys) & (changed.originals != changed.keys)
         return np.concatenate((copies[~changed.rows(copies)[1]], changed.keys[of_changed]))
 
     def originals_like(self, signatures: Signatures) -> Table:
@@ -117,8 +117,8 @@ class Documents(NamedTuple):
         rows = np.concatenate((_rows_with(by_name, names), _rows_with(by_description, descriptions)))
         table, since = self.lookups.table, self.changed
         before = table.at(distinct(rows[table.originals[rows] == table.keys[rows]]))
-        alike = np.isin(name_hashes(since.signatures), names)
-        alike |= np.isin(description_hashes(since.signatures), descriptions)
+        alike = among(name_hashes(since.signatures), names)
+        alike |= among(description_hashes(since.signatures), descriptions)
         both = before.at(~since.rows(before.keys)[1]).with_others(since.at(alike & (since.signatures[:, 0] > 0)))
         return both.at(both.originals == both.keys)
 

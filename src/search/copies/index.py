@@ -8,7 +8,7 @@ import numpy as np
 from search.copies.documents import NO_DOCUMENTS, Documents, Table
 from search.copies.likeness import SIGNATURE_WORDS, Signatures, signature
 from search.copies.originals import find_originals
-from search.types import DocumentGone, DocumentPut, Keys
+from search.types import DocumentGone, DocumentPut, Keys, among
 
 _NO_COPY: Signatures = np.zeros(SIGNATURE_WORDS, np.uint64)
 
@@ -75,14 +75,14 @@ class CopyIndex:
 def _replaced(documents: Documents, keys: Keys, signatures: Signatures) -> Documents:
     """Return the documents with some added or replaced. Copies of what is replaced look for another original."""
     copies = documents.copies_of(keys)
-    copies = copies[~np.isin(copies, keys)]
+    copies = copies[~among(copies, keys)]
     loose_keys = np.concatenate((keys, copies))
     loose = Table(loose_keys, loose_keys, np.concatenate((signatures, documents.signatures(copies))))
     loose = loose.at(np.argsort(loose_keys))
     can_be_copies = loose.signatures[:, 0] > 0
     compared = loose.at(can_be_copies)
     settled = documents.originals_like(compared.signatures)
-    settled = settled.at(~np.isin(settled.keys, loose_keys))
+    settled = settled.at(~among(settled.keys, loose_keys))
     originals = find_originals(
         np.concatenate((settled.keys, compared.keys)),
         np.concatenate((settled.signatures, compared.signatures)),
