@@ -25,7 +25,18 @@ _CUES = frozenset(
 _CALLERS = _CUES | frozenset({"and", "then", "please", "call", "execute"})
 """Words after which `/name` is the name of a skill. After others, it may be a route, a folder or a channel."""
 
+_RELATIONS = frozenset(
+    {"compare", "comparing", "combine", "combining", "connect", "connecting", "integrate", "integrating", "link"}
+    | {"linking", "match", "merge", "migrate", "pair", "replace", "replacing", "share", "swap", "sync", "syncing"}
+    | {"synchronize", "use", "using"}
+)
+"""Verbs after which `with` begins their other side, and no tool: `connect Grafana with Prometheus`."""
+
+_REACH = 8
+"""The words before `with` that are read for such a verb, up to one that begins something else."""
+
 _BREAKS = ".!?:,;("
+_TURNS = frozenset({"to", "then", "so", "that", "which"})
 _DETERMINERS = frozenset({"the", "my", "our", "your", "this", "that"})
 _INDEFINITE = frozenset({"a", "an", "any", "another", "new", "some", "no", "which", "what"})
 _CALLED = frozenset({"called", "named"})
@@ -43,6 +54,11 @@ class Mention(NamedTuple):
     name: str
     is_marked: bool
     is_joined: bool
+
+    @property
+    def is_written_as_name(self) -> bool:
+        """Whether its form alone says that it is a name: `"pdf"`, `pdf-tools`."""
+        return self.is_marked or (self.is_joined and " " in self.name)
 
 
 def mentioned_names(text: str) -> Iterator[Mention]:
@@ -63,9 +79,21 @@ def mentioned_names(text: str) -> Iterator[Mention]:
             yield _joined([word.partition("=")[2]], is_marked=True)
         is_cue = word in _CUES or (word == "in" and words[position + 1 : position + 2] in (["my"], ["our"]))
         if is_cue:
-            yield from _cued(written, words, position + 1)
+            named = _cued(written, words, position + 1)
+            is_side = word == "with" and _is_other_side(written, words, position)
+            yield from (each for each in named if each.is_written_as_name) if is_side else named
         elif position == 0 and _SEPARATORS.intersection(word):
             yield _joined(words[:1], is_marked=False)
+
+
+def _is_other_side(written: Sequence[str], words: Sequence[str], position: int) -> bool:
+    """Return whether what a `with` begins is the other side of a relation, as in `replace Redis with Postgres`."""
+    for place in range(position - 1, max(position - 1 - _REACH, -1), -1):
+        if words[place] in _TURNS or written[place][-1] in _BREAKS:
+            return False
+        if words[place] in _RELATIONS:
+            return True
+    return False
 
 
 def _words_of(text: str) -> list[tuple[str, bool]]:
