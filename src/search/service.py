@@ -31,7 +31,7 @@ from search.relevance import lifted
 from search.requests import LISTED_COPIES, Copies, Hit, Results, SearchRequest, SemanticUnavailable
 from search.text import fold
 from search.totals import Counted
-from search.two_requests import least_alike, with_both
+from search.two_requests import Divided, least_alike, with_both
 from search.types import Described, Documents, Filter, Flags, Keys, Match, among
 from search.vectors.base import VectorIndex, VectorsUnavailable
 from search.vectors.cosines import candidate_cosines
@@ -153,11 +153,10 @@ class SearchService:
         lexical_query = self._lexical_query(request, only_words=semantic is None)
         keyword_match = Match.empty
         if request.mode != "semantic":
-            concurrent = semantic is not None and len(lexical_query.reader) >= LARGE
-            keyword_match = self._lexical_queries.start(lexical_query, concurrent=concurrent)
+            keyword_match = lexical_query.search if semantic is None else self._started(lexical_query)
         vectors = self._embed_query(semantic, lexical_query.prompt, request.mode, warnings)
         index = semantic.vectors if semantic and vectors is not None else None
-        embedded, depth = None, _depth(request, CANDIDATES)
+        embedded, divided, depth = None, None, _depth(request, CANDIDATES)
         mode: RanMode = "keyword" if index is None else "semantic" if request.mode == "semantic" else "hybrid"
         try:
             if index is not None:
@@ -165,14 +164,19 @@ class SearchService:
             embedded = None if index is None else index.count_at(revision)
             if embedded == 0 and request.mode != "semantic":
                 mode, index = "keyword", None
+            divided = self._start_sides(lexical_query, semantic) if semantic and mode == "hybrid" else None
             signals = self._signals(lexical_query, keyword_match, index, vectors, depth, revision)
         except VectorsUnavailable as error:
             self._index_sync.follow_vectors()
             _fall_back_to_keywords(request.mode, error, warnings)
-            mode, index, signals = "keyword", None, self._signals(lexical_query, keyword_match, None, None, 0, revision)
+            mode, index, divided = "keyword", None, None
+            signals = self._signals(lexical_query, keyword_match, None, None, 0, revision)
         ranking = fuse(signals, mode)
-        if mode == "hybrid" and semantic is not None and index is not None:
-            ranking = self._divided(ranking, lexical_query, semantic, depth, revision)
+        if divided is not None and not ranking.has_named:
+            halves = [
+                fuse(self._signals(*side[:2], index, *side[2:], depth, revision), mode) for side in divided.searches
+            ]
+            ranking = with_both(ranking, halves, divided.sides)
         places, left_out = self._places(ranking, request, lexical_query, mode, revision)
         places = lifted(places, lexical_query, self._documents.cards)
         hits = page_of(places, request, lambda keys: self._cards(keys, revision))
@@ -288,25 +292,27 @@ class SearchService:
         flags = among(keys, lowered)
         return flags if flags.any() else None
 
-    def _divided(self, ranking: Ranking, query: LexicalQuery, semantic: Semantic, depth: int, revision: int) -> Ranking:
-        """Return the ranking of a query, with places for both of its requests on the first page if it has two."""
+    def _start_sides(self, query: LexicalQuery, semantic: Semantic) -> Divided | None:
+        """Start the keyword searches of both sides of a query that may hold two requests, None if it holds one."""
         possible = divisions(query.spelling.text)
-        if not possible.places or ranking.has_named or query.prompt.english:
-            return ranking
+        if not possible.places or query.prompt.english:
+            return None
         try:
             pieces = self._query_vectors.of_pieces(*semantic[:2], possible.pieces)
         except EmbeddingError:
-            return ranking
+            return None
         sides = None if pieces is None else least_alike(possible, pieces)
         if sides is None:
-            return ranking
+            return None
         parts = [query.about(text) for text in sides.texts]
-        matches = [self._lexical_queries.start(part, concurrent=len(part.reader) >= LARGE) for part in parts]
-        halves = [
-            fuse(self._signals(part, match, semantic.vectors, vector[None], depth, revision), "hybrid")
-            for part, match, vector in zip(parts, matches, sides.vectors, strict=True)
+        searches = [
+            (part, self._started(part), vector[None]) for part, vector in zip(parts, sides.vectors, strict=True)
         ]
-        return with_both(ranking, halves, sides)
+        return Divided(sides, searches)
+
+    def _started(self, query: LexicalQuery) -> Callable[[], Match]:
+        """Return the keyword search of a query. It runs beside the other searches where it takes longer than they."""
+        return self._lexical_queries.start(query, concurrent=len(query.reader) >= LARGE)
 
     def _places(
         self, ranking: Ranking, request: SearchRequest, query: LexicalQuery, mode: RanMode, revision: int

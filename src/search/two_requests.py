@@ -8,14 +8,16 @@ searches that have most of the evidence of the first hit of their search.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from embeddings.base import Matrix, unit_vector
 from search.fusion import PAGE, Fused, Ranking, evidence_of
+from search.lexical.concurrent_query import LexicalQuery
 from search.prompt.divisions import Division, Divisions
+from search.types import Match
 
 _MOST_ALIKE = 0.3
 """The cosine of the sides above which they are parts of one request."""
@@ -40,6 +42,16 @@ class Sides(NamedTuple):
     vectors: Matrix
     cosine: float
     is_marked: bool
+
+
+class Divided(NamedTuple):
+    """The sides of a query that may hold two requests: of each, its query, its keyword search, and its vector.
+
+    The keyword searches have begun. The vectors have the shape (1, dimension).
+    """
+
+    sides: Sides
+    searches: Sequence[tuple[LexicalQuery, Callable[[], Match], Matrix]]
 
 
 def least_alike(divisions: Divisions, pieces: Matrix) -> Sides | None:
