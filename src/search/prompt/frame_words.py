@@ -116,6 +116,14 @@ SECTIONS = frozenset(
 )
 """Words of headings that every ticket has."""
 
+AGENTS = frozenset(
+    """
+    agent aider all amp assistant bot bugbot channel claude cline codebase codex copilot cursor devin docs everyone
+    files folders gemini goose here jules kiro opencode team terminal vscode web windsurf workspace
+    """.split()  # noqa: SIM905 - as above
+)
+"""Agents and places that prompts call with `@`, which are no skills: `@claude`, `@workspace`."""
+
 SKILLS = frozenset({"skill", "skills"})
 
 SEEKING_SIGNS = frozenset(

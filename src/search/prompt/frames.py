@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from search.prompt.frame_words import (
+    AGENTS,
     ANSWERS,
     CLOSINGS,
     COURTESY,
@@ -41,8 +42,25 @@ _COMMENT = re.compile(
 _FILE = re.compile(r"\A\s*[\w.@-]{1,60}(?:/[\w.@-]{1,60}){1,12}\.([A-Za-z]{1,5})(?::\d{1,6}){0,2}(?::|\s+[—–-])\s+")
 """A file below a folder that stands before a request, as in `src/app.tsx:12: …`, with its ending."""
 
+_ADDRESS = re.compile(r"https?://(?:www\.)?([\w.-]{1,80})(?::\d{1,5})?(/[^\s)>\]\"'`]{0,400})?", re.IGNORECASE)
+_ENDING = re.compile(r"\.([a-z]{2,4})\Z")
+_POINTER = re.compile(
+    r" ?\((?:see|cf\.?|ref\.?|docs?|link|from|ticket|issue|file):? [^\s()]{0,300}[/.#-][^\s()]{0,300}\)", re.IGNORECASE
+)
+"""What says only where to read on: `(see docs/notes.md)`."""
+
+_STORY = re.compile(r"\AAs an? [^\n,.]{2,40}, I (?:want|need|would like|wish)(?: to(?: be able to)?)? ", re.IGNORECASE)
+_CALL = re.compile(r"\A\s*@([A-Za-z]{2,20})\b[,:]?\s+")
+"""An agent that is called, as in a comment of a pull request: `@claude fix the tests`."""
+
 _READ = 600
 """The characters at each end of a request that are read for courtesy."""
+
+_LEAST_WORDS = 2
+"""The words beside an address from which it is not the request itself, without stop words."""
+
+_LONGEST_DOMAIN_ENDING = 3
+"""The letters of what stands before the ending of a domain and is no name: `co` of `co.uk`."""
 
 _MOST_CLAUSES = 8
 _MOST_STOP_WORDS = 6
@@ -67,8 +85,31 @@ def without_frame(text: str) -> str:
 def _without_labels(text: str) -> str:
     if "#" in text:
         text = _HEADING.sub(lambda line: "" if _is_section(line[1]) else line[0], text)
-    text = _COMMENT.sub("", text)
-    return _FILE.sub(lambda place: f"{place[1]} ", text)
+    text = _CALL.sub(lambda call: "" if call[1].lower() in AGENTS else call[0], _COMMENT.sub("", text))
+    text = _STORY.sub("", text)
+    text = _FILE.sub(lambda place: f"{place[1]} ", text)
+    if "(" in text:
+        text = _POINTER.sub("", text)
+    return _without_addresses(text) if "://" in text else text
+
+
+def _without_addresses(text: str) -> str:
+    """Return a request with the names of sites and the endings of files in place of addresses.
+
+    `summarise https://www.youtube.com/watch?v=1` is about YouTube, and not about what the path of an address says. What
+    is little more than an address stays.
+    """
+    rest = _lower(list(_WORD.finditer(_ADDRESS.sub(" ", text))))
+    return text if len(rest - STOP_WORDS) < _LEAST_WORDS else _ADDRESS.sub(_site, text)
+
+
+def _site(address: re.Match[str]) -> str:
+    """Return the name of a site, such as `github` of `docs.github.com`, and the ending of a file."""
+    labels = address[1].lower().split(".")[:-1]
+    while len(labels) > 1 and len(labels[-1]) <= _LONGEST_DOMAIN_ENDING:  # `co` of `co.uk`
+        labels.pop()
+    ending = _ENDING.search(address[2] or "")
+    return " ".join([*(label for label in labels[-1:] if label.isalpha()), *(ending.groups() if ending else ())])
 
 
 def _is_section(heading: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from search.prompt.frame_words import AGENTS
 from search.scripts import composed
 from search.stop_words import STOP_WORDS
 from search.text import fold
@@ -67,7 +68,7 @@ def mentioned_names(text: str) -> Iterator[Mention]:
     written = [word for word, _ in read]
     words = [word.strip(_ENDS).lower() for word in written]
     for position, word in enumerate(words):
-        if word.startswith(_SIGNS):
+        if word.startswith(_SIGNS) and not (word[0] == "@" and word[1:] in AGENTS):
             begins = read[position][1] or written[position - 1][-1] in _BREAKS
             yield from _signed(words, position, calls=begins or words[position - 1] in _CALLERS)
         if word == _SKILL:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from search.prompt.documents import without_document
 from search.prompt.frames import without_frame
 from search.prompt.pastes import without_paste
-from search.prompt.wrappers import without_wrappers
+from search.prompt.wrappers import without_fields, without_wrappers
 from search.stop_words import STOP_WORDS
 from search.text import normalized
 
@@ -33,13 +33,15 @@ _MOST_IDENTIFIERS = 400
 class Prompt(NamedTuple):
     """A query as it is searched.
 
-    `written` is what was sent, `text` what is searched of it. `identifiers` are words of a paste, for those that few
-    documents have. `left_out` is the number of characters of pastes, and `cut` that of the request's middle.
+    `written` is what was sent, `text` what is searched of it. `identifiers` are words of a paste and of the background,
+    for those that few documents have. `background` is what else a ticket says, which may exclude something. `left_out`
+    is the number of characters of pastes and background, and `cut` that of the request's middle.
     """
 
     written: str
     text: str
     identifiers: str = ""
+    background: str = ""
     left_out: int = 0
     cut: int = 0
 
@@ -53,13 +55,14 @@ def read_prompt(query: str) -> Prompt:
     if (parts := without_document(request)) is not None:
         pasted, left_out = f"{pasted}\n{parts.document}", left_out + len(request) - len(parts.request)
         request = parts.request
-    text = normalized(request)
-    if not pasted:
-        return Prompt(text, without_frame(text), cut=cut)
-    told = "" if _says_something(text) else _telling_lines(pasted)
-    words = dict.fromkeys(_IDENTIFIER.findall(pasted))
+    written = normalized(request)
+    fields = without_fields(request)
+    text, background = normalized(fields.request), fields.background
+    told = "" if not pasted or _says_something(text) else _telling_lines(pasted)
+    words = dict.fromkeys(_IDENTIFIER.findall(f"{pasted}\n{background}"))
     identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
-    return Prompt(text, normalized(f"{without_frame(text)}\n{told}"), identifiers, left_out - len(told), cut)
+    text = normalized(f"{without_frame(text)}\n{told}")
+    return Prompt(written, text, identifiers, background, left_out - len(told) + len(background), cut)
 
 
 def _says_something(request: str) -> bool:
@@ -85,7 +88,8 @@ def left_out_notes(prompt: Prompt) -> list[str]:
     """Return what was not searched, in words."""
     notes = []
     if prompt.left_out:
-        notes.append(f"left out of the search: {prompt.left_out:,} characters of logs, code, data or a document")
+        kinds = "logs, code, data, documents and background"
+        notes.append(f"left out of the search: {prompt.left_out:,} characters of {kinds}")
     if prompt.cut:
         notes.append(f"left out of the search: {prompt.cut:,} characters in the middle of the query")
     return notes

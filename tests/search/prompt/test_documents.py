@@ -99,7 +99,7 @@ def test_the_answer_says_what_was_left_out() -> None:
     assert read.text == REQUESTS[0]
     assert "granite" in read.identifiers
     (note,) = left_out_notes(read)
-    assert note.endswith("characters of logs, code, data or a document")
+    assert note.endswith("characters of logs, code, data, documents and background")
     assert read.left_out > 1000
 
 

@@ -69,6 +69,11 @@ def test_what_is_excluded_in_another_language_is_not_first(engine: Engine, promp
     assert page(engine, prompt)[0].id == "selenium-browser"
 
 
+def test_what_the_background_of_a_ticket_excludes_is_not_first(engine: Engine) -> None:
+    prompt = "Task: automate the browser\nConstraints: without playwright"
+    assert page(engine, prompt)[0].id == "selenium-browser"
+
+
 def test_a_name_that_begins_with_free_is_excluded_too(engine: Engine) -> None:
     assert page(engine, "automate the browser without selenium")[0].id == "playwright-browser"
 

@@ -19,6 +19,12 @@ TASK = "merge these two PDF files"
         (f"src/components/Header.tsx: {TASK}", f"tsx {TASK}"),
         (f"lib/utils/format.py:12:4: {TASK}", f"py {TASK}"),
         (f"lib/utils/format.py — {TASK}", f"py {TASK}"),
+        (f"@claude {TASK}", TASK),
+        (f"{TASK} (see docs/notes.md)", TASK),
+        (f"{TASK} (ref: SHOP-42)", TASK),
+        (f"As a user, I want to {TASK}", TASK),
+        (f"{TASK} from https://www.example.org/a/long/path?with=words", f"{TASK} from example"),
+        (f"{TASK} of https://files.example.co.uk/report.pdf", f"{TASK} of example pdf"),
     ],
 )
 def test_only_the_request_is_searched(prompt: str, searched: str) -> None:
@@ -38,6 +44,9 @@ def test_only_the_request_is_searched(prompt: str, searched: str) -> None:
         "src/components/Header.tsx",
         "https://example.org/a/b.html: summarise",
         "# 2024 budget\nplan it",
+        "summarise https://example.org/a/b",
+        "@weather tomorrow",
+        "plan a trip (see the sights)",
     ],
 )
 def test_what_says_something_stays(prompt: str) -> None:

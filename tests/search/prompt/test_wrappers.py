@@ -36,3 +36,45 @@ def test_tags_around_sentences_are_left_out(prompt: str, text: str) -> None:
 )
 def test_markup_stays(prompt: str) -> None:
     assert read_prompt(prompt).text == prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        (f"Title: {REQUEST}\nPriority: high\nAssignee: anna\nLabels: frontend, bug", REQUEST),
+        (f"**Goal:** {REQUEST}\n**Constraints:** keep the tests green\nno new files", REQUEST),
+        (f"Context: we have a monorepo with pnpm. Task: {REQUEST}", REQUEST),
+        (f"Summary: {REQUEST}\nSteps to reproduce:\n1. open it\n2. click\n\nExpected: it works", REQUEST),
+        (f"Human: {REQUEST}\n\nAssistant: Sure, I can do that.\n\nHuman: and the menu", f"{REQUEST}\nand the menu"),
+        (f"From: a@acme.org\nTo: b@acme.org\nSubject: {REQUEST}", REQUEST),
+        (f"{REQUEST}\n\n--\nAnna Berg\nAcme GmbH", REQUEST),
+        (f"{REQUEST}\n\nSent from my phone", REQUEST),
+        (f"Task: {REQUEST}\nLanguage: TypeScript", f"{REQUEST}\nLanguage: TypeScript"),
+        (f"{REQUEST}\nPriority: low\n\nuse plain CSS", f"{REQUEST}\nuse plain CSS"),
+    ],
+)
+def test_of_fields_only_the_request_is_searched(prompt: str, text: str) -> None:
+    assert read_prompt(prompt).text == text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Priority: high",
+        "Context: a monorepo with pnpm",
+        "translate\nfrom: English\nto: French",
+        "Convert from: PDF",
+        "Ratio 16: 9",
+        "make a table with the columns name: and age:",
+        f"{'Note: ' * 500}",
+    ],
+)
+def test_what_may_be_the_request_stays(prompt: str) -> None:
+    assert read_prompt(prompt).text.split() == prompt.split()
+
+
+def test_names_and_rare_words_of_the_background_are_read() -> None:
+    read = read_prompt(f"Task: {REQUEST}\nNotes: use the page-tools skill with turborepo")
+    assert "page-tools" in read.written
+    assert "turborepo" in read.identifiers
+    assert read.left_out
