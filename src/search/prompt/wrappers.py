@@ -16,28 +16,43 @@ _MOST_TAGS = 8
 _FEWEST_WORDS = 3
 
 _FIELD = re.compile(
-    r"""(?:^[ \t]*[*_#]{0,3}[ \t]?|(?<=[.!?;][ ]))
+    r"""(?:^[ \t]*(?:[-*•][ ])?[*_]{0,3}[ \t]?|(?<=[.!?;][ ]))
     ([A-Za-z][A-Za-z-]{0,20}(?:[ ][A-Za-z-]{1,20}){0,2})
-    [*_]{0,3}:[*_]{0,3}(?=\s|\Z)[ \t]*""",
+    [*_]{0,3}(?::[*_]{0,3}(?=\s|\Z)|[ ][-–—](?=[ ]))[ \t]*
+    | ^[ \t]*\#{1,6}[ \t]+[*_]{0,3}([A-Za-z][A-Za-z-]{0,20}(?:[ ][A-Za-z-]{1,20}){0,2})[*_]{0,3}:?[ \t]*$""",
     re.MULTILINE | re.VERBOSE,
 )
-"""A label at the beginning of a line, or of a sentence: `Title: `, `**Goal:** `."""
+"""A label at the beginning of a line or of a sentence, or a heading: `Title: `, `**Goal:** `, `## Context`."""
 
+_LETTER = re.compile(r"[^\W\d_]")
 _PARAGRAPH = re.compile(r"\S[^\n]*(?:\n(?![ \t]*\n)[^\n]*)*")
-_SIGNATURE = re.compile(r"\n-- ?\n(?:[^\n]{0,80}\n){0,5}[^\n]{0,80}\Z|\nSent from my [^\n]{1,40}\n?\Z")
+_SIGNATURE = re.compile(
+    r"""(?:(?<=[.!?])|\n)\n
+    (?:--[ ]?|[^\n,]{0,12}(?:regards|sincerely|yours),?|(?:many[ ])?(?:thanks|cheers),)
+    \n(?:[^\n]{0,60}\n){0,5}[^\n]{0,60}\Z
+    | \nSent[ ]from[ ]my[ ][^\n]{1,40}\n?\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_QUOTED = re.compile(r"^(?:On|Am|Le) [^\n]{5,100}(?:wrote|schrieb|a écrit) ?:[ \t]*$", re.MULTILINE)
+_ATTACHED = re.compile(
+    r"""\[(?:image|pasted|screenshot|attach|file\b)[^\]\n]{0,80}\]
+    | \[[\w-][\w \t-]{0,60}\.(?:gif|heic|jpe?g|mov|mp4|png|webp)\]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What agents and mail programs write for a paste or an image: `[Pasted text #1 +20 lines]`, `[screenshot.png]`."""
 
 _TASKS = frozenset(
     """
     ask bug description feature goal human instruction instructions issue objective problem prompt query question
-    request story subject summary task title todo user
+    request story subject summary task title todo user what
     """.split()  # noqa: SIM905 - one word per line would take a page
 ) | {"feature request", "user request", "user query", "user story", "the task", "my task", "your task", "my question"}
 """Labels of what is requested."""
 
 _BACKGROUND = frozenset(
     """
-    actual assistant assumptions audience background constraint constraints context environment expected note notes
-    reference references system tone
+    actual assistant assumptions audience background benefit benefits constraint constraints context environment
+    expected impact motivation note notes rationale reference references system tone why
     """.split()  # noqa: SIM905 - as above
 ) | {
     "acceptance criteria", "actual behavior", "actual behaviour", "additional context", "additional info",
@@ -48,11 +63,14 @@ _BACKGROUND = frozenset(
 
 _DETAILS = frozenset(
     """
-    assignee assigned author branch commit component components created date deadline due epic estimate id label labels
-    link links milestone owner points priority repo reporter repository severity sprint status tags ticket type updated
-    url
+    assignee assigned attached attachment attachments author branch commit component components created date deadline
+    due epic estimate id label labels link links milestone owner points priority repo reporter repository requester
+    severity sprint status tags ticket type updated url
     """.split()  # noqa: SIM905 - as above
-) | {"assigned to", "due date", "epic link", "fix version", "story points"}
+) | {
+    "assigned to", "created by", "due date", "epic link", "fix version", "needed by", "reported by", "requested by",
+    "story points",
+}  # fmt: skip
 """Labels of what every ticket or commit has."""
 
 _MAIL = frozenset({"bcc", "cc", "from", "reply-to", "sent", "to"})
@@ -94,17 +112,20 @@ def without_wrappers(text: str) -> str:
 def without_fields(text: str) -> Fields:
     """Return a request without details such as `Priority: high`, and what is requested without its label.
 
-    The background goes too where something is labelled as the request: a field, or what is before all fields. It ends
-    with its paragraph. Fields with other labels stay whole: `Language: Rust` says something about the task. Without
-    anything that remains, the text is returned as it is. The time is linear in the text.
+    Signatures and marks of what is attached go too. So does the background where something is labelled as the request:
+    a field, or what is before all fields. It ends with its paragraph, or with the next heading. Fields with other
+    labels stay whole: `Language: Rust` says something about the task. What is nothing else is returned as it is. The
+    time is linear in the text.
     """
-    unsigned = _SIGNATURE.sub("", text)
+    unsigned = _QUOTED.sub("", _ATTACHED.sub("", _SIGNATURE.sub("", text)))
+    if len(unsigned.split()) < min(_FEWEST_WORDS, len(text.split())):
+        unsigned = text
     fields = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
     if all(kind is _OTHERS for _, kind in fields):
         return Fields(unsigned, "")
     request, background = [unsigned[: fields[0][0].start()]], []
     has_task = any(kind is _TASKS for _, kind in fields) or len(request[0].split()) >= _FEWEST_WORDS
-    is_mail = any(label[1].lower() == _SUBJECT for label, _ in fields)
+    is_mail = any((label[1] or "").lower() == _SUBJECT for label, _ in fields)
     ends = [*(label.start() for label, _ in fields[1:]), len(unsigned)]
     for (label, kind), end in zip(fields, ends, strict=True):
         if kind is _OTHERS or (kind is _BACKGROUND and not has_task) or (kind is _MAIL and not is_mail):
@@ -112,17 +133,17 @@ def without_fields(text: str) -> Fields:
         elif kind is _TASKS:
             request.append(unsigned[label.end() : end])
         else:
-            paragraph = _PARAGRAPH.search(unsigned, label.end(), end)
+            paragraph = None if label[2] else _PARAGRAPH.search(unsigned, label.end(), end)
             stop = end if paragraph is None else paragraph.end()
             background.append(unsigned[label.end() : stop])
             request.append(unsigned[stop:end])
     remaining = "\n".join(part.strip() for part in request if part.strip())
-    return Fields(remaining, "\n".join(background)) if remaining else Fields(text, "")
+    return Fields(remaining, "\n".join(background)) if _LETTER.search(remaining) else Fields(text, "")
 
 
 def _kind_of(label: re.Match[str]) -> frozenset[str] | None:
     """Return the labels that one is among; None for none. Within a line, only what is requested has a label."""
-    word = label[1].lower()
+    word = (label[1] or label[2]).lower()
     if label.string[label.start() - 1 : label.start()] not in ("", "\n"):
         return _TASKS if word in _TASKS else None
     return next((kind for kind in (_TASKS, _BACKGROUND, _DETAILS, _MAIL) if word in kind), _OTHERS)
