@@ -132,6 +132,34 @@ PROJECTS = Forms(
     ),
 )
 
+TICKETS = Forms(
+    train=(
+        "Title: {task}\nPriority: high\nAssignee: anna\nLabels: frontend, bug",
+        "Goal: {task}\nConstraints: do not touch the database, keep the tests green",
+        "Context: we have a monorepo with pnpm and turborepo. Task: {task}",
+        "Human: {task}\n\nAssistant: Sure, I can do that.\n\nHuman: go ahead",
+        "{task}\n\n--\nAnna Berg\nSenior Engineer, Acme GmbH",
+        "{task} (see https://docs.acme.com/guides/getting-started)",
+        "@claude {task}",
+        "{task} [screenshot.png]",
+        "## What\n{task}\n\n## Why\nIt takes us an hour every day",
+    ),
+    dev=(
+        "Bug: {task}\nSeverity: minor\nReporter: Lee\nFix version: 2.4",
+        "Problem: {task}\nBackground: the shop runs on two servers in Frankfurt and has three teams",
+        "# User story\n{task}\n\n# Notes\nAsk Kim from marketing before the release",
+        "Subject: {task}\nFrom: Kim Lee <kim@shop.example>\nDate: Tue, 4 Nov 2026 10:02\n\nSee above. Kim",
+        "User: hello\nAI: Hi! What can I do for you today?\nUser: {task}",
+        "@codex {task}\n\nThanks,\nKim\nProduct Manager",
+        "[Image #1] {task} [Pasted text #2 +38 lines]",
+        "{task} - details are in https://shop.example/wiki/display/TEAM/Roadmap+2026",
+        "Please {task} (ref: https://jira.shop.example/browse/SHOP-4711)",
+        "* Request: {task}\n* Requested by: sales\n* Deadline: end of the quarter",
+        "### Task description\n{task}\n### Definition of done\nThe team lead has seen it",
+        "Ticket SHOP-99 ({task}) is assigned to you.",
+    ),
+)
+
 SEEKING = Forms(
     train=(
         "is there a skill to {task}?",

@@ -190,6 +190,11 @@ def of_projects(world: World) -> Figures:
     return _against_plain(world, "of_projects", prompt_forms.PROJECTS)
 
 
+def ticketed(world: World) -> Figures:
+    """Measure requests in tickets, mails, dialogues and comments, against the same requests alone."""
+    return _against_plain(world, "ticketed", prompt_forms.TICKETS)
+
+
 def seeking(world: World) -> Figures:
     """Measure requests that ask for a skill to do a task, against the same tasks alone."""
     return _against_plain(world, "seeking", prompt_forms.SEEKING)
@@ -303,6 +308,7 @@ SETS = (
     manners,
     of_projects,
     seeking,
+    ticketed,
     unwanted,
     unwanted_tools,
     words_of_names,
