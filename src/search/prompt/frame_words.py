@@ -116,6 +116,25 @@ SECTIONS = frozenset(
 )
 """Words of headings that every ticket has."""
 
+SAYING = frozenset(
+    """
+    asked asking asks comment email following mail message messages received request requests said says sent ticket
+    tickets told wants writes wrote
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words of which what introduces a request has one."""
+
+INTRODUCING = (
+    COURTESY
+    | SAYING
+    | frozenset(
+        """
+    boss chat ceo client colleague coworker customer discord friend got manager slack teams user whatsapp yesterday
+    """.split()  # noqa: SIM905 - as above
+    )
+)
+"""Words of what introduces a request, beside the names of its senders."""
+
 AGENTS = frozenset(
     """
     agent aider all amp assistant bot bugbot channel claude cline codebase codex copilot cursor devin docs everyone

@@ -13,6 +13,7 @@ from search.prompt.frame_words import (
     COURTESY,
     COURTESY_SIGNS,
     GREETINGS,
+    INTRODUCING,
     LIMITS,
     LINKS,
     MADE,
@@ -22,6 +23,7 @@ from search.prompt.frame_words import (
     PURPOSES,
     ROLE_WORDS,
     ROLES,
+    SAYING,
     SECTIONS,
     SEEKING,
     SEEKING_SIGNS,
@@ -182,7 +184,7 @@ def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
         if not words:
             continue
         is_name = closing and position == 0 and len(words) <= _NAME_WORDS and _follows_closing(clauses)
-        if not is_name and not _is_frame(words):
+        if not is_name and not _is_frame(words) and not _introduces(clause):
             break
         total = length
     return total
@@ -194,6 +196,16 @@ def _is_frame(words: Sequence[str]) -> bool:
     if not COURTESY_SIGNS.isdisjoint(words) and COURTESY.issuperset(words):
         return True
     return _is_role(words) or (_tells_manner(words) and MANNER.issuperset(words))
+
+
+def _introduces(clause: str) -> bool:
+    """Return whether a clause says only who sends the request that follows: `Message from Tom:`, `A client asks:`."""
+    words = _WORD.findall(clause)
+    if not clause.rstrip(" \n\"'“„").endswith(":") or words[0].lower() not in INTRODUCING:
+        return False
+    senders = [word for word in words if word.lower() not in INTRODUCING]
+    is_known = len(senders) <= _NAME_WORDS and all(word[0].isupper() for word in senders)
+    return is_known and not SAYING.isdisjoint(word.lower() for word in words)
 
 
 def _is_role(words: Sequence[str]) -> bool:

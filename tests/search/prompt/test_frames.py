@@ -25,6 +25,9 @@ FRAMES = [
     "{}. Keep it short and simple, no explanations please.",
     "{} ultrathink",
     "{}\n\nDon't ask me any questions, just do it.",
+    "Slack message from Tom Miller: {}",
+    'I got the following request from a customer: "{}"',
+    "My boss asked me: {}",
     "is there a skill to {}?",
     "Find me a skill for this: {}",
     "what skills do you have that help me {}",
@@ -36,7 +39,7 @@ FRAMES = [
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_only_the_request_remains(frame: str) -> None:
-    assert without_frame(frame.format(TASK)).rstrip(".?") == TASK
+    assert without_frame(frame.format(TASK)).strip('.?"') == TASK
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,8 @@ def test_only_the_request_remains(frame: str) -> None:
         "Be concise.",
         "just do it",
         "find skills",
+        "send a message to the customer: we are late",
+        "Translate this mail: we are late",
         "search for skills to install",
         "the user is looking for functionality that might exist as an installable skill",
         "create a skill for invoices",
