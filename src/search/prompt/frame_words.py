@@ -176,3 +176,17 @@ LINKS = frozenset(
 
 PURPOSES = frozenset({"for", "to"})
 """The links after which a skill is asked for without any other word: `skill for invoices`."""
+
+CREATING = frozenset(
+    {"author", "build", "create", "design", "develop", "draft", "generate", "make", "scaffold", "write"}
+)
+
+OF_NEW_SKILLS = frozenset(
+    """
+    a agent an another basic claude codex custom first good me my new our own reusable simple small the us
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words between a verb of creation and the skill that is to be made."""
+
+LINKS_OF_NEW_SKILLS = frozenset({"about", "for", "from", "so", "that", "to", "which", "with"})
+"""Words after a new skill that say what it is for. After others, as in `skill tree`, it is none."""

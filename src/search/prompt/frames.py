@@ -12,13 +12,16 @@ from search.prompt.frame_words import (
     CLOSINGS,
     COURTESY,
     COURTESY_SIGNS,
+    CREATING,
     GREETINGS,
     INTRODUCING,
     LIMITS,
     LINKS,
+    LINKS_OF_NEW_SKILLS,
     MADE,
     MANNER,
     MANNER_SIGNS,
+    OF_NEW_SKILLS,
     OPENERS,
     PURPOSES,
     ROLE_WORDS,
@@ -70,6 +73,7 @@ _NAME_WORDS = 3
 _SEEKING_WORDS = 16
 """The words of a request among which it asks for a skill."""
 
+_CREATION = "create a skill"
 _SUBJECT_WORDS = 4
 """The most words before *skill* that say which one is meant."""
 
@@ -145,9 +149,14 @@ def _without_courtesy_words(request: str) -> str:
 
 
 def _without_seeking(request: str) -> str:
-    """Return what a skill is asked for, without `is there a skill to` before it or `find a … skill` around it."""
+    """Return what a skill is asked for, without `is there a skill to` before it or `find a … skill` around it.
+
+    Of `create a skill for …`, the skill is the task, and what it will be for is none.
+    """
     found = list(_WORD.finditer(request[:_READ]))
     words = [word[0].lower() for word in found]
+    if _creates_skill(words):
+        return _CREATION
     first = _length_of(words, SEEKING)
     asks = not SEEKING_SIGNS.isdisjoint(words[:first])
     if first < min(len(words), _SEEKING_WORDS) and words[first] in SKILLS:
@@ -164,6 +173,18 @@ def _without_seeking(request: str) -> str:
     else:
         return request
     return request if SEEKING.issuperset(_lower(list(_WORD.finditer(task)))) else task
+
+
+def _creates_skill(words: Sequence[str]) -> bool:
+    """Return whether a request begins with `create a skill`, at its end or before what it is for."""
+    verb = _length_of(words, COURTESY)
+    noun = verb + 1 + _length_of(words[verb + 1 :], OF_NEW_SKILLS)
+    return (
+        words[verb : verb + 1] != []
+        and words[verb] in CREATING
+        and words[noun : noun + 1] in (["skill"], ["skills"])
+        and (len(words) == noun + 1 or words[noun + 1] in LINKS_OF_NEW_SKILLS)
+    )
 
 
 def _length_of(words: Sequence[str], kind: frozenset[str]) -> int:

@@ -69,7 +69,8 @@ def test_only_the_request_remains(frame: str) -> None:
         "Translate this mail: we are late",
         "search for skills to install",
         "the user is looking for functionality that might exist as an installable skill",
-        "create a skill for invoices",
+        "create a skill tree for a game",
+        "write the skills section of my CV",
         "skill creator",
         "list installed skills",
         "soft skills training",
@@ -89,3 +90,11 @@ def test_what_was_sent_is_kept_for_names() -> None:
 @pytest.mark.parametrize("request_", ["show me {} skills", "is there an {} skill?", "what skills are there for {}"])
 def test_a_subject_remains_of_what_asks_for_a_skill(request_: str) -> None:
     assert without_frame(request_.format("invoice")).rstrip("?") == "invoice"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["create a new skill for invoices", "how do I write a skill?", "Can you build me an agent skill that checks links"],
+)
+def test_a_skill_that_is_to_be_made_is_the_task(request_: str) -> None:
+    assert without_frame(request_) == "create a skill"
