@@ -13,12 +13,19 @@ _NAMED_FINDINGS = 3
 
 def risk_remark(card: Data, indent: str) -> console.Part | None:
     """Return a line for a result of a search, or None: that it is withdrawn, or that it is risky."""
-    if (withdrawn := _withdrawn(card)) is not None:
-        return console.line(indent, (withdrawn.state, "bold red"), f": {described(card['version'], withdrawn)}")
+    if (remark := withdrawal_remark(card, indent)) is not None:
+        return remark
     risk = card["findings"]
     if risk not in RISKY:
         return None
     return console.line(indent, (f"{risk} risk", _COLOURS[risk]), f": 'skill-registry show {card['id']}' says why")
+
+
+def withdrawal_remark(skill: Data, indent: str = "") -> console.Part | None:
+    """Return a line about a skill or a version that its registry has withdrawn; None for others."""
+    if (withdrawn := _withdrawn(skill)) is None:
+        return None
+    return console.line(indent, (withdrawn.state, "bold red"), f": {described(skill['version'], withdrawn)}")
 
 
 def _withdrawn(skill: Data) -> Withdrawn | None:

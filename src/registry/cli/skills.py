@@ -15,7 +15,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
-from registry.cli.risk import place
+from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark
 from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.results import show_list
 from registry.config.settings import Settings
@@ -65,6 +65,9 @@ def list_all(limit: int | None, sort: str | None, as_json: bool, server: str | N
         console.show(answer, console.facts_table, as_json=True)
         return
     show_list(answer)
+    for card in answer["skills"]:
+        if card["installed"]:
+            warn_of_withdrawal(card)
     held = Counter(folder for card in cards for folder in card.get("agent_folders", ()))
     for folder, count in sorted(held.items()):
         console.note(f"{folder} has {count} of these skills too, for agents")
@@ -183,6 +186,8 @@ def _versions_table(answer: console.Data) -> Iterator[console.Part]:
 
 def _version_tables(version: console.Data) -> Iterator[console.Part]:
     yield from console.facts_table({("id" if name == "skill_id" else name): value for name, value in version.items()})
+    if remark := withdrawal_remark(version):
+        yield remark
     yield from version.get("changes", [])
     if "/" in version["skill_id"]:
         yield f"Install it: skill-registry install {version['skill_id']}@{version['version']}"
@@ -198,6 +203,8 @@ def _skill_tables(skill: console.Data) -> Iterator[console.Part]:
     facts |= {name: ", ".join(map(str, value)) for name, value in facts.items() if isinstance(value, list)}
     findings = skill["findings"]
     yield from console.facts_table({**facts, "risk": findings["risk"] if findings else "not scanned yet"})
+    if remark := withdrawal_remark(skill):
+        yield remark
     for warning in skill["warnings"]:
         yield console.line(("warning:", "yellow"), f" {warning}")
     if findings and findings["findings"]:

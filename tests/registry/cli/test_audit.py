@@ -34,6 +34,10 @@ class Project(NamedTuple):
         environment = {"SKILL_REGISTRY_CLIENT_API_KEY": token, "SKILL_REGISTRY_SERVER": self.url}
         return Done(self.folder, *arguments, **environment)
 
+    def read(self, *arguments: str) -> Done:
+        """Run a command that reads the data directory of the project."""
+        return self.run(*arguments, "--data-dir", ".skill-registry")
+
     def change(self, path: str, body: Any = NOTE) -> None:
         """Withdraw or restore something, as an administrator."""
         admin = self.registry.caller("acme/root", "admin")
@@ -99,6 +103,32 @@ def test_without_a_project_the_commands_tell_of_withdrawn_skills_too(project: Pr
         done = plain.run(*arguments)
         assert "warning: tea: version 1.0.0 was revoked on" in done.error, (arguments, done.out, done.error)
         assert WHY in done.error
+
+
+@pytest.mark.parametrize("asking", [("audit",), ("outdated",), ("install",)])
+def test_what_a_command_has_learnt_is_told_later_without_a_question(project: Project, asking: tuple[str, ...]) -> None:
+    project.change("acme/tea/1.0.0/revoke")
+    assert "revoked" not in project.read("list").error
+    project.run(*asking)
+    listed = project.read("list")
+    assert "warning: tea: version 1.0.0 was revoked on" in listed.error, listed.error
+    assert (WHY in listed.error, "ocr:" in listed.error) == (True, False)
+    (tea,) = [skill for skill in project.read("list", "--json").json["skills"] if skill["id"] == "tea"]
+    assert tea["withdrawn"]["reason"] == WHY
+    assert "revoked: version 1.0.0 was revoked on" in project.read("show", "tea").out
+    project.registry.stop()
+    for arguments in (asking, ("list", "--data-dir", ".skill-registry")):
+        done = Done(project.folder, *arguments, SKILL_REGISTRY_SERVER=project.url)
+    assert WHY in done.error  # a registry that cannot be asked changes nothing
+
+
+def test_a_restored_version_is_no_longer_told_of(project: Project) -> None:
+    project.change("acme/tea/1.0.0/yank")
+    project.run("audit")
+    assert "yanked" in project.read("list").error
+    project.change("acme/tea/1.0.0/unyank", None)
+    project.run("audit")
+    assert "yanked" not in project.read("list").error
 
 
 def test_a_skill_that_was_deprecated_before_it_was_locked_counts(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from registry.cli import command, console
 from registry.cli.backend import CommandFailed
-from registry.cli.checking.asking import ask, said_of
+from registry.cli.checking.asking import ask, remember, said_of
 from registry.cli.checking.formats import format_options
 from registry.cli.checking.sarif import sarif_log
 from registry.cli.help.settings_options import settings_options
@@ -65,6 +65,7 @@ def audit(max_age: str, key: str | None, output: Literal["text", "json", "sarif"
         locked = read_lock(path)
         named = registries_of(settings, None).named
         report = ask(settings, named, locked, _age(max_age), verifier_of(key))
+        remember(settings, locked, report)
         report.changed = list(changed_findings(locked, settings.skills_dir))
         copies = AgentCopies(places_of(settings, is_global=is_global))
         for skill in report.withdrawn:
