@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-import msgspec
-
 from registry.domain.models import Skill
-from registry.domain.validation import find_errors, unknown_names
-from registry.errors import RegistryError, validation_error
+from registry.domain.validation import convert, unknown_names
+from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest
+from registry.protocols.mcp.arguments import meant_arguments
 from registry.protocols.mcp.caller import Caller
 from registry.protocols.mcp.definitions import (
     GET,
@@ -44,16 +43,16 @@ def call_tool(services: Services, params: dict[str, Any], caller: Caller) -> dic
 
     Raises McpError if the request names no tool.
     """
-    name, arguments = params.get("name"), params.get("arguments", {})
+    name, arguments = params.get("name"), params.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise McpError(INVALID_PARAMS, "params must have the name of a tool and, as an object, its arguments")
     try:
         if name == SEARCH:
-            return _search(services, caller, arguments)
+            return _search(services, caller, meant_arguments(arguments, SearchArguments))
         if name == GET:
-            return _get(services, caller, _converted(arguments, GetArguments))
+            return _get(services, caller, convert(meant_arguments(arguments, GetArguments), GetArguments))
         if name == INSTALL and may_install(services):
-            return _install(services, caller, _converted(arguments, InstallArguments))
+            return _install(services, caller, convert(meant_arguments(arguments, InstallArguments), InstallArguments))
     except RegistryError as error:
         return tool_error(error)
     return _failed(f"There is no tool '{name[:64]}'")
@@ -69,29 +68,22 @@ def _failed(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": message}], "isError": True}
 
 
-def _converted(arguments: dict[str, Any], kind: Any) -> Any:
-    """Return the arguments of a tool. Raises VALIDATION_ERROR."""
-    faults = list(find_errors(arguments, kind, ""))
-    if faults:
-        raise validation_error(*faults)
-    return msgspec.convert(arguments, kind)
-
-
 def tool_task(services: Services, params: dict[str, Any]) -> SearchTask[dict[str, Any]] | None:
     """Return `call_tool` as a task for a valid search, None for any other call."""
     if params.get("name") != SEARCH or not isinstance(params.get("arguments"), dict):
         return None
+    arguments = meant_arguments(params["arguments"], SearchArguments)
     try:
-        request = _converted(params["arguments"], SearchArguments)
+        request = convert(arguments, SearchArguments)
     except RegistryError:
         return None
-    return search_task(services, _search_body(request, params["arguments"])).then(
+    return search_task(services, _search_body(request, arguments)).then(
         lambda outcome: _found(services, outcome, request)
     )
 
 
 def _search(services: Services, caller: Caller, arguments: dict[str, Any]) -> dict[str, Any]:
-    request, place = _converted(arguments, SearchArguments), searched_place(services, caller)
+    request, place = convert(arguments, SearchArguments), searched_place(services, caller)
     return _found(services, search_skills(services, _search_body(request, arguments)), request, place)
 
 
