@@ -127,6 +127,16 @@ def test_the_list_has_the_installed_skills_in_order(server: RunningServer) -> No
     assert (answer["total"], [card["id"] for card in answer["skills"]]) == (3, ["pdf-forms"])
 
 
+def test_a_terminal_shows_names_that_their_ids_do_not_say(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "表格清洗", "清洗表格，删除重复行。")
+    write_skill(tmp_path / "skills", "pdf-forms", "Fills pdf forms.")
+    with RunningServer(tmp_path) as server:
+        listed, found = (plain(screen(server, *args)[1]) for args in (("list",), ("search", "清洗表格")))
+    assert re.search(r"^skill-[0-9a-f]{8} \(表格清洗\)  1\.0\.0 ", listed, re.MULTILINE), listed
+    assert re.search(r"^skill-[0-9a-f]{8} \(表格清洗\) 1\.0\.0 ", found, re.MULTILINE), found
+    assert re.search(r"^pdf-forms {18}1\.0\.0 ", listed, re.MULTILINE), listed  # the columns stand below one another
+
+
 def test_a_corrected_word_is_named(server: RunningServer) -> None:
     found = Done(server.data_dir, "search", "pdf meerge", "--server", server.url)
     assert found.error.splitlines() == ["Showing results for merge instead of meerge."]

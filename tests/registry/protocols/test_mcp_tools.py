@@ -199,6 +199,18 @@ def test_a_hit_says_whether_it_fits(tmp_path: Path) -> None:
     assert ("[medium: may not fit]" in text) is ("medium" in skills.values())
 
 
+def test_a_name_that_an_id_cannot_have_is_said(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "表格清洗", "清洗表格，删除重复行。")
+    write_skill(tmp_path / "skills", "table-cleanup", "表格 cleanup.")
+    with RunningServer(tmp_path) as server:
+        found = Host(server, "", {}).call("search_skills", query="表格")
+    named, plain = sorted(found.structured_content["skills"], key=lambda skill: str(skill["id"]))
+    text = found.content[0].text  # type: ignore[union-attr]
+    assert (named["name"], "name" in plain) == ("表格清洗", False)
+    assert f"] {named['id']} (表格清洗, 1.0.0): 清洗表格" in text
+    assert "] table-cleanup (1.0.0): " in text
+
+
 def test_a_long_skill_is_read_in_parts(host: Host) -> None:
     whole = (host.server.skills_dir / "long-reading/SKILL.md").read_text()
     parts, offset = "", 0

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from registry.cli import console
 from registry.cli.console import Data, printable
 from registry.cli.risk import risk_remark
+from registry.domain.shown_names import name_beside_id
 from registry.services.completeness import is_complete
 from search.corrections import Correction, described
 
@@ -48,6 +49,16 @@ _LIST = (
 )
 
 
+def _name(card: Data) -> str:
+    """Return the name of a skill in brackets, after a space, where the id does not say it; else nothing."""
+    name = _line(name_beside_id(card["name"]))
+    return f" ({name})" if name else ""
+
+
+_COLUMNS = (_Field("Skill", lambda card: f"{card['id']}{_name(card)}"), *_LIST[1:])
+"""The list on a terminal."""
+
+
 def is_relevant(hit: Data) -> bool:
     """Return whether a hit is more than what any query finds."""
     return bool(hit["relevance"] != _WEAK)
@@ -78,6 +89,7 @@ def _lines_of(hit: Data, width: int) -> Iterator[console.Part]:
     skill = hit["skill"]
     yield console.line(
         (skill["id"], "bold"),
+        _name(skill),
         f" {skill['version']}  {hit['score']:.2f} {hit['relevance']}  {', '.join(hit['matched_by'])}",
         "" if skill["installed"] else "  not installed",
         f", at {hit['server']}" if "server" in hit else "",
@@ -112,7 +124,7 @@ def show_list(answer: Data) -> None:
     if not sys.stdout.isatty():
         _print_lines(_LIST, cards)
     elif cards:
-        _print_columns(_LIST, cards)
+        _print_columns(_COLUMNS, cards)
         click.echo(f"Skills: {len(cards)} of {answer['total']}")
     else:
         click.echo("No skills are installed. 'skill-registry search QUERY' finds some.")

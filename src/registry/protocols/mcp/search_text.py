@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from registry.domain.findings import RISKY, Risk
 from registry.domain.runtime_needs import Requirements
+from registry.domain.shown_names import name_beside_id
 from registry.domain.withdrawals import Withdrawn
 from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN
 from registry.services.completeness import is_complete
@@ -42,6 +43,7 @@ class _Card(msgspec.Struct):
 
 
 class _Needs(msgspec.Struct):
+    name: str = ""
     requires: Requirements | None = None
     compatibility: str | None = None
     installable: bool = True
@@ -68,6 +70,7 @@ class _Hit(NamedTuple):
         """Return the hit as a line of text."""
         card = self.card
         facts = (
+            " ".join(name_beside_id(self.needs.name).split()),
             card.version,
             "" if card.installed else f"from {card.source}",
             f"{card.risk} risk" if card.risk in RISKY else "",
@@ -187,7 +190,8 @@ def _shortened(grouped: Grouped) -> dict[str, Any]:
 def _declared(needs: _Needs) -> dict[str, Any]:
     requires = {name: value for name, value in msgspec.to_builtins(needs.requires or Requirements()).items() if value}
     withdrawn = msgspec.to_builtins(needs.withdrawn) if needs.withdrawn else None
-    fields = {"requires": requires, "compatibility": needs.compatibility, "withdrawn": withdrawn}
+    name = name_beside_id(needs.name)
+    fields = {"name": name, "requires": requires, "compatibility": needs.compatibility, "withdrawn": withdrawn}
     return {name: value for name, value in fields.items() if value} | (
         {} if needs.installable else {"installable": False}
     )
