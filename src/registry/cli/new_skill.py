@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -88,8 +89,8 @@ def _show(path: Path, warnings: list[str], *, as_json: bool) -> None:
     for warning in warnings:
         console.warn(warning)
     click.echo(f"Made {path / 'SKILL.md'}. Say in it what the skill does, and then:")
-    click.echo(f"  skill-registry serve --skills-dir {path.parent}    serves it")
-    click.echo(f"  skill-registry publish {path}    publishes it in a registry")
+    click.echo(f"  skill-registry serve --skills-dir {quote(str(path.parent))}    serves it")
+    click.echo(f"  skill-registry publish {quote(str(path))}    publishes it in a registry")
 
 
 @click.command()

@@ -4,6 +4,7 @@ Only http and https are allowed, also for git: other transports can use commands
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -94,6 +95,9 @@ _SSH = re.compile(r"[A-Za-z0-9._-]{1,100}@[A-Za-z0-9._-]{1,200}:.{0,1000}")
 _WHOLE_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH = re.compile(r"[0-9a-f]{7,63}")
 _SHOWN_REFS = 8
+_SHELL_WORD = re.compile(r"[\w@%+=:,./#-]+")
+"""What a shell reads as one word without quotes."""
+
 _PLAIN = "/@+"
 """What needs no percent sign in a path, besides letters and digits."""
 
@@ -204,6 +208,14 @@ def address_within(origin: Origin, folder: str) -> str:
             return f"{origin.path}/{folder}"
         case _:
             return f"{getattr(origin, 'url', '')}#{path}"
+
+
+def install_command(address: str) -> str:
+    """Return the command that installs what is at an address. Users and agents give it to a shell.
+
+    The address may be the choice of an author who is not trusted: a shell runs nothing that is in it.
+    """
+    return f"skill-registry install {address if _SHELL_WORD.fullmatch(address) else shlex.quote(address)}"
 
 
 def checked_origin(origin: Origin, field: str = "origin") -> Origin:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from registry.domain.file_names import printable_name
-from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, address_within
+from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, address_within, install_command
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.packages.refusal import PackageRefused
 from registry.sources.tree import offered_places
@@ -83,4 +83,4 @@ def _hints(within: SkillsWithin, wanted: object) -> Iterator[FieldError]:
         origin = msgspec.structs.replace(wanted, url=without_credentials(wanted.url))
     for folder in folders[:_SHOWN_LINES]:
         place = "/".join(filter(None, (getattr(wanted, "subdir", None), folder)))
-        yield FieldError("origin", f"skill-registry install {address_within(origin, place)}")
+        yield FieldError("origin", install_command(address_within(origin, place)))

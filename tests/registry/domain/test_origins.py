@@ -1,5 +1,6 @@
 """What one string, or one object, says of where a skill comes from."""
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from registry.domain.origins import (
     ZipOrigin,
     checked_origin,
     classify,
+    install_command,
     parse_origin,
 )
 from registry.errors import RegistryError
@@ -129,3 +131,25 @@ def test_a_decoded_origin_is_checked_and_not_decoded_again() -> None:
     assert checked_origin(origin) is origin
     with pytest.raises(RegistryError, match=r"origin\.url"):
         checked_origin(ZipOrigin(url="file:///etc/passwd"))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/$(id)",
+        "https://example.org/a;id",
+        "https://example.org/a`id`.zip",
+        "https://example.org/a?b=1&c='2'",
+        "/srv/my skills/pdf forms",
+        '/srv/"x"/$HOME',
+    ],
+)
+def test_a_shell_runs_nothing_of_an_address(address: str) -> None:
+    command = install_command(address).replace("skill-registry install", "printf %s", 1)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (address, "")
+
+
+def test_a_plain_address_stands_without_quotes() -> None:
+    for address in ("https://example.org/a.zip#skills/pdf", "../pdf-forms", "acme/pdf@1.2.0", "/srv/表格"):
+        assert install_command(address) == f"skill-registry install {address}"

@@ -71,6 +71,16 @@ def test_the_only_skill_of_a_repository_is_installed_from_its_folder(world: Worl
     assert "must name one of the skills: skills/second, tools/skills/sole" in several.text
 
 
+def test_the_command_for_a_folder_with_a_blank_is_one_that_a_shell_reads(world: World) -> None:
+    folder = world.folder / "my packs"
+    for name in ("eleven", "twelve"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_text(skill_md(name))
+    refused = world.install(origin={"type": "local", "path": str(folder)})
+    messages = [fault["message"] for fault in refused.json()["error"]["details"]]
+    assert messages[-2:] == [f"skill-registry install '{folder}/{name}'" for name in ("eleven", "twelve")], messages
+
+
 def test_a_zip_with_several_skills_has_an_address_for_each(world: World) -> None:
     files = {f"pack-1/skills/{name}/SKILL.md": skill_md(name).encode() for name in ("eight", "nine")}
     url = f"{world.web.url}/pack.zip"

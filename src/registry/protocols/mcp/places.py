@@ -1,5 +1,6 @@
 """Where the files of a skill are, and how an agent gets those that are elsewhere, in a sentence or two."""
 
+import shlex
 from pathlib import Path
 
 from registry.catalog.installs import installed_from
@@ -15,6 +16,7 @@ from registry.domain.origins import (
     RegistryOrigin,
     ZipOrigin,
     address_within,
+    install_command,
 )
 from registry.domain.source_entry import Listed
 from registry.protocols.mcp.caller import Caller
@@ -107,10 +109,10 @@ def _listed(services: Services, skill_id: str) -> Listed | None:
 def _command_for(origin: Origin | None) -> str | None:
     match origin:
         case RegistryOrigin():
-            return f"skill-registry install {origin.skill} --from {origin.url}"
+            return f"{install_command(origin.skill)} --from {shlex.quote(origin.url)}"
         case GitOrigin() | ZipOrigin() if origin.subdir:
-            return f"skill-registry install {address_within(origin, origin.subdir)}"
+            return install_command(address_within(origin, origin.subdir))
         case GitOrigin() | ZipOrigin() | HttpOrigin():
-            return f"skill-registry install {origin.url}"
+            return install_command(origin.url)
         case _:
             return None
