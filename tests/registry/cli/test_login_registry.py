@@ -85,6 +85,19 @@ def test_outdated_lists_newer_versions_and_changes_nothing(registry: Registry, p
     (row,) = Done(project, "outdated", "--json").json["outdated"]
     assert (row["id"], row["version"], row["resolved_version"]) == ("csv-cleanup", "1.0.0", "1.1.0")
     assert Done(project, "list").out.startswith("csv-cleanup\t1.0.0")
+    with (project / "skills" / "csv-cleanup" / "SKILL.md").open("a") as file:
+        file.write("A line of the user.\n")
+    changed = Done(project, "outdated")
+    assert changed.out == done.out
+    assert "csv-cleanup has local changes: 'skill-registry upgrade csv-cleanup' shows them" in changed.error
+    (edited,) = Done(project, "outdated", "--json").json["outdated"]
+    assert (edited["resolved_version"], edited["local_changes"]["changed"]) == ("1.1.0", ["SKILL.md"])
+
+
+def test_local_changes_alone_are_no_newer_version(project: Path) -> None:
+    (project / "skills" / "csv-cleanup" / "notes.md").write_text("Of the user.\n")
+    done = Done(project, "outdated")
+    assert (done.code, done.out) == (0, "")
 
 
 def test_a_folder_without_skills_stays_as_it_is(tmp_path: Path) -> None:

@@ -97,9 +97,9 @@ def outdated(as_json: bool, server: str | None, **flags: Any) -> None:
     def run(backend: CommandBackend) -> Data:
         with console.progress_bar("Looking", hidden=as_json) as progress:
             answer = backend.upgrade(UpgradeBody(check=True), progress)
-        newer = [row for row in answer["results"] if row["outcome"] == "would_update"]
-        rows = [{**row, "version": backend.skill(row["id"])["version"]} for row in newer]
-        return {"outdated": rows, "results": answer["results"]}
+        rows = [{**row, "version": backend.skill(row["id"])["version"]} for row in answer["results"]]
+        newer = [_newest_of_changed(backend, row) if has_local_changes(row) else row for row in rows]
+        return {"outdated": [row for row in newer if row["outcome"] == "would_update"], "results": answer["results"]}
 
     answer: Data = {**_NOTHING, "outdated": []}
     if not _is_empty(settings, server):
@@ -107,8 +107,21 @@ def outdated(as_json: bool, server: str | None, **flags: Any) -> None:
     console.show({"outdated": answer["outdated"]}, _outdated_table, as_json=as_json)
     if not answer["results"]:
         console.note(_NONE)
+    for row in filter(has_local_changes, answer["outdated"]):
+        console.note(
+            f"{row['id']} has local changes: 'skill-registry upgrade {row['id']}' shows them, and leaves it alone"
+        )
     ask_of_withdrawals(settings, server, named, answer["results"])
     exit_if_failed(answer["results"])
+
+
+def _newest_of_changed(backend: CommandBackend, row: Data) -> Data:
+    """Return the row of a skill with local changes as if it had none, if its origin has another version."""
+    without = UpgradeBody(skill_id=row["id"], check=True, discard=True)
+    for newest in backend.upgrade(without, lambda count, total: None)["results"]:
+        if newest["resolved_version"] != row["version"]:
+            return {**row, **newest, "local_changes": row["local_changes"]}
+    return row
 
 
 def _outdated_table(answer: console.Data) -> Iterator[console.Part]:
