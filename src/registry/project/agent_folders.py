@@ -72,7 +72,10 @@ class Places(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A copy of a skill, or a link to it, in the folder of an agent. A link has no digest."""
+    """A copy of a skill, or a link to it, in the folder of an agent. A link has no digest.
+
+    The digest of a copy that a user has changed is that of the skill.
+    """
 
     folder: AgentFolder
     name: str
@@ -94,6 +97,7 @@ class AgentCopies:
         present: dict[str, str] = {}
         self._own: list[_Held] = []
         self._left: list[_Held] = []
+        self._edited: list[_Held] = []
         for folder in folders:
             for name in _names(folder.path):
                 digests, skill = placed.get(str(folder.path / name), ()), places.skills_dir / name
@@ -102,7 +106,10 @@ class AgentCopies:
                     continue
                 if name not in present:
                     present[name] = tree_digest(skill)
-                self._own += _own(folder, name, skill, [present[name], *digests])
+                own = _own(folder, name, skill, [present[name], *digests])
+                self._own += own
+                if digests and not own and not (folder.path / name).is_symlink():
+                    self._edited.append(_Held(folder, name, present[name]))
 
     def holders(self, name: str) -> list[str]:
         """Return the folders that had a skill of the skills directory."""
@@ -111,9 +118,10 @@ class AgentCopies:
     def follow(self) -> Iterator[str]:
         """Bring the copies to the present state of the skills directory: upgraded skills, and removed ones.
 
-        Yield a line for each that could not be changed, and for those whose skill was not there before the command:
-        who has removed it is not known, and the skills directory may be another one.
+        Yield a line for each that could not be changed, or that a user has changed there, and for those whose skill was
+        not there before the command: who has removed it is not known, and the skills directory may be another one.
         """
+        yield from self._stale_edits()
         for held in self._left:
             if not os.path.lexists(self._places.skills_dir / held.name):
                 yield f"{held.folder.shown}/{held.name} is a copy of a skill that is no longer installed: delete it"
@@ -130,6 +138,15 @@ class AgentCopies:
             if held not in gone and held.digest and not has_digest(self._places.skills_dir / held.name, held.digest)
         ]
         yield from self._put(stale, links=False)
+
+    def _stale_edits(self) -> Iterator[str]:
+        """Yield a line for each copy that a user has changed, and whose skill the command has changed or removed."""
+        for held in self._edited:
+            skill = self._places.skills_dir / held.name
+            if not os.path.lexists(skill):
+                yield f"{held.folder.shown}/{held.name} was changed there: it stays, and agents go on reading it"
+            elif not has_digest(skill, str(held.digest)):
+                yield _kept(held.folder, held.name)
 
     def place(self, names: Collection[str], agents: Sequence[Agent], *, links: bool) -> Iterator[str]:
         """Put skills of the skills directory into the folders of agents, as links or copies.
@@ -151,7 +168,7 @@ class AgentCopies:
                     yield f"{folder.shown}/{name} could not be read: {error.strerror}"
                     continue
                 if outcome == "kept":
-                    yield f"{folder.shown}/{name} is another skill, or was changed there: it is left as it is"
+                    yield _kept(folder, name)
                 elif outcome == "placed":
                     (linked if is_link else copied).append((skill, folder))
         yield from self._put(linked, links=True)
@@ -174,6 +191,10 @@ class AgentCopies:
             record()
         except OSError as error:
             yield f"{self._places.record.name} could not be written: {error.strerror or error}"
+
+
+def _kept(folder: AgentFolder, name: str) -> str:
+    return f"{folder.shown}/{name} is another skill, or was changed there: it is left as it is"
 
 
 def _own(folder: AgentFolder, name: str, skill: Path, digests: Collection[str]) -> list[_Held]:

@@ -104,6 +104,23 @@ def test_what_is_not_ours_stays(project: Project) -> None:
     assert (mine.parent / "ocr" / "SKILL.md").read_text() == "changed by me\n"
 
 
+def test_a_copy_that_was_changed_is_named_when_its_skill_changes(project: Project) -> None:
+    project.ok("install", "acme/tea@1.0.0", "acme/ocr", "--agent", "claude", "--agent", "codex")
+    for folder in (".claude/skills", ".agents/skills"):
+        with (project.folder / folder / "tea" / "SKILL.md").open("a") as file:
+            file.write("A line of the user.\n")
+    mine = project.folder / ".gemini/skills/tea"
+    mine.mkdir(parents=True)
+    (mine / "SKILL.md").write_text("my own tea\n")
+    upgraded = project.ok("upgrade", "tea", "--version", "1.1.0").error
+    assert upgraded.count("tea is another skill, or was changed there: it is left as it is") == 2, upgraded
+    assert "changed there" not in project.ok("upgrade").error  # once, when it becomes old
+    removed = project.ok("uninstall", "tea").error
+    for folder in (".claude/skills", ".agents/skills"):
+        assert f"{folder}/tea was changed there: it stays, and agents go on reading it" in removed
+    assert (".gemini" in upgraded + removed, (mine / "SKILL.md").is_file()) == (False, True)
+
+
 def test_a_project_cannot_lead_out_of_itself(project: Project, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (project.folder / ".claude").symlink_to(tmp_path / "elsewhere", target_is_directory=True)

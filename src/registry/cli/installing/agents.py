@@ -70,7 +70,7 @@ class AgentWork(NamedTuple):
         changes = [row for row in rows if row["outcome"] != FAILED_OUTCOME]
         names = dict.fromkeys(row["folder"] for row in changes if row.get("folder") and "/" not in row["folder"])
         problems = [*self.copies.follow(), *self.copies.place(list(names), self.agents, links=self.links)]
-        for problem in problems:
+        for problem in dict.fromkeys(problems):
             console.warn(problem)
 
 
