@@ -8,7 +8,15 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from registry.parsing.frontmatter_advice import WHOLE, Defect, advice_about, line_of, whole_lines, with_small_keys
+from registry.parsing.frontmatter_advice import (
+    WHOLE,
+    Defect,
+    advice_about,
+    line_of,
+    unindented_texts,
+    whole_lines,
+    with_small_keys,
+)
 from registry.parsing.text_encoding import BOM
 from registry.parsing.yaml_text import Node, Value, YamlEntry, YamlError, first_values, parse
 
@@ -143,10 +151,11 @@ def _with_fields(text: str, block: Block) -> Block:
     if mapping is None and text[block.start : block.end].strip():
         advice = "write each field as `key: value` on a line of its own"
         return _without_fields(text, Defect(advice, "there is no field in the front matter", line=2))
-    cut: list[Defect] = []
+    further: list[Defect] = []
     if mapping is not None:
-        mapping, cut = whole_lines(text, mapping)
-    block = replace(block, mapping=mapping, defects=(*block.defects, *cut))
+        mapping, further = whole_lines(text, mapping)
+        further += unindented_texts(text, mapping)
+    block = replace(block, mapping=mapping, defects=(*block.defects, *further))
     if not repeated:
         return block
     keys = list(dict.fromkeys(repeated))[:5]

@@ -27,6 +27,10 @@ _REASONS = {
 _QUOTED = re.compile(r"[\"'|>\[{]")
 
 
+_UNINDENTED = re.compile(r"\n(?=[^ \t\r\n])")
+"""The end of a line after which text begins at the margin."""
+
+
 class Defect(NamedTuple):
     """One defect of front matter.
 
@@ -124,6 +128,24 @@ def whole_lines(text: str, mapping: Node) -> tuple[Node, list[Defect]]:
         return mapping, []
     end = entries[-1].node.end
     return replace(mapping, value=first_values(entries), entries=tuple(entries), end=end), defects
+
+
+def unindented_texts(text: str, mapping: Node) -> list[Defect]:
+    """Return a defect for each text in quotes whose further lines begin at the margin.
+
+    YAML 1.1 allows them, and 1.2 does not: with an error there, Claude Code reads no field at all.
+    """
+    return [
+        Defect(
+            f"indent the further lines of `{entry.key}` by two spaces: some agents read none of the fields otherwise",
+            f"the {entry.key} has lines that are not indented, which some agents refuse",
+            entry.key,
+            line_of(text, entry.start),
+            refused=False,
+        )
+        for entry in mapping.entries
+        if text.startswith(("'", '"'), entry.node.start) and _UNINDENTED.search(text, entry.node.start, entry.node.end)
+    ]
 
 
 def with_small_keys(text: str, mapping: Node) -> tuple[Node, list[Defect]]:

@@ -189,6 +189,26 @@ def test_a_description_is_not_cut_at_a_hash(written: str, value: str, warned: bo
 
 
 @pytest.mark.parametrize(
+    ("written", "warned"),
+    [
+        ('"one\ntwo \\"three\\""', True),
+        ("'one\ntwo'", True),
+        ('"one\r\ntwo"', True),
+        ('"one\n\n  two"', False),
+        ("'one\n  two'", False),
+        (">\n  one\n  two", False),
+        ("one\n  two", False),
+        ('"one"\n# comment', False),
+    ],
+)
+def test_quoted_lines_at_the_margin_are_read_and_warned_of(written: str, warned: bool) -> None:
+    found = read(f"---\nname: a\ndescription: {written}\n---\n", strict=True)
+    assert str(found.fields["description"]).startswith("one")
+    assert found.warnings == (["the description has lines that are not indented, which some agents refuse"] * warned)
+    assert [(defect.field, defect.line) for defect in found.defects] == [("description", 3)] * warned
+
+
+@pytest.mark.parametrize(
     ("lines", "advice", "line"),
     [
         ("description: Use when: b", "put the value of `description` in quotes: it contains a colon", 3),
