@@ -67,6 +67,8 @@ def add(
         console.warn("without https, others can read the API key")
     is_url = is_remote(location) and not expanded(location).is_dir()
     is_folder = kind == "local" or (kind is None and not is_url)
+    if is_folder and expanded(location).is_file():
+        command.stop(f"{location} is a file: name the folder of the skills, or of the marketplace", command.WRONG_USAGE)
     place = {"path": str(expanded(location))} if is_folder else {"url": location}
     fields = {"name": name, "type": kind, "branch": branch, "priority": priority, **place}
     fields |= {"mirror": True} if flags.pop("mirror") else {}

@@ -92,6 +92,20 @@ def test_a_folder_without_its_dot_is_named(tmp_path: Path) -> None:
     assert Done(tmp_path, "install", "./tools/whittle").code == 0
 
 
+def test_a_skill_may_be_named_by_its_file_and_by_way_of_other_folders(tmp_path: Path) -> None:
+    whittle = write_skill(tmp_path / "tools", "whittle", "Carves zebrawood spoons with great care.")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "skill-project.toml").write_text("[dependencies]\n")
+    assert Done(project, "install", "../project/../tools/whittle/SKILL.md").code == 0
+    assert f'path = "{whittle}"' in (project / "skills.lock").read_text()
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (project / "link").symlink_to(tmp_path / "far" / "deep", target_is_directory=True)
+    write_skill(tmp_path / "far", "carve", "Carves oak.")
+    assert Done(project, "install", "./link/../carve").code == 0  # which is far/carve
+    assert f'path = "{tmp_path / "far" / "carve"}"' in (project / "skills.lock").read_text()
+
+
 @pytest.mark.parametrize("output", [(), ("--json",)])
 def test_output_that_cannot_be_written(server: RunningServer, output: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:

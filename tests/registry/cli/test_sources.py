@@ -76,6 +76,7 @@ def test_a_registry_that_wants_a_key_is_a_failure(tmp_path: Path, folder: Path) 
         (("../x", "https://example.org/a"), "name: must be 1 to 64 characters"),
         (("x", "http://127.1/a"), "127.1 is not a valid host name"),
         (("x", "ext::sh -c x", "--type", "git"), "url: must be an http:// or https:// URL"),
+        (("x", "./registry.toml"), "./registry.toml is a file: name the folder"),
         (("x", "https://example.org/a", "--branch=--upload-pack=touch"), "branch: must be the name of a branch"),
         (("x", "https://example.org/a", "--type", "http", "--branch", "main"), "only a source of type git"),
     ],
