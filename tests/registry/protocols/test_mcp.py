@@ -146,7 +146,7 @@ def test_errors_of_tools_are_results_in_words(host: Host) -> None:
     for tool, arguments, words in (
         ("get_skill", {"id": "absent"}, "absent"),
         ("get_skill", {"id": host.skill_id, "version": "9.9.9"}, "9.9.9"),
-        ("get_skill", {"id": "../etc"}, "must be an id"),
+        ("get_skill", {"id": "../etc"}, "not found"),
         ("search_skills", {}, "required"),
         ("search_skills", {"query": "x", "limit": 500}, "1 to 20"),
         ("search_skills", {"query": " "}, "white space"),

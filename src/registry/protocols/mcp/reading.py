@@ -15,6 +15,7 @@ from registry.domain.withdrawals import WithdrawalState, Withdrawn, described, p
 from registry.errors import FieldError, RegistryError, skill_not_found, validation_error
 from registry.protocols.mcp.caller import Caller
 from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN, GET, SEARCH, GetArguments
+from registry.protocols.mcp.meant_names import meant_file
 from registry.protocols.mcp.places import place_of_files, place_of_listed
 from registry.services.container import Services
 from registry.services.schemas import SearchBody, SearchFilters
@@ -70,7 +71,12 @@ def known_skill(services: Services, skill_id: str) -> Skill:
     except RegistryError as error:
         if error.code != "SKILL_NOT_FOUND":
             raise
-        raise skill_not_found(skill_id, hint=_similar(services, skill_id)) from None
+        raise unknown_skill(services, skill_id) from None
+
+
+def unknown_skill(services: Services, name: str) -> RegistryError:
+    """Return the error for a skill that does not exist. It names skills of similar names."""
+    return skill_not_found(name, hint=_similar(services, name))
 
 
 def _similar(services: Services, skill_id: str) -> str:
@@ -134,7 +140,7 @@ def _found(services: Services, caller: Caller, request: GetArguments, skill: Ski
         if not skill.installed and skill.source != REGISTRY:  # a mirror has the files
             below = f"{_listed(services, caller, skill)} {_UNSCANNED} "
         return Text(_decoded(services, caller, package, package.files[SKILL_FILE]), f"{below}{_names(package)}")
-    file = package.files.get(request.file)
+    file = meant_file(package.files, request.file)
     if file is None:
         names = _names(package)[: request.max_tokens * CHARACTERS_PER_TOKEN // 2]
         return Text(f"Skill {skill.id} has no file '{request.file}'. {names}", is_error=True)

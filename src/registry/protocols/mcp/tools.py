@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from registry.domain.models import Skill
-from registry.domain.validation import convert, unknown_names
+from registry.domain.origins import ListedId
+from registry.domain.validation import convert, find_errors, unknown_names
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest
 from registry.protocols.mcp.arguments import meant_arguments
@@ -21,9 +24,10 @@ from registry.protocols.mcp.definitions import (
     InstallArguments,
     SearchArguments,
 )
+from registry.protocols.mcp.meant_names import meant_skill
 from registry.protocols.mcp.messages import INVALID_PARAMS, McpError
 from registry.protocols.mcp.places import base_directory, installed_twin, may_install, searched_place
-from registry.protocols.mcp.reading import known_skill, risk_warning, skill_text, withdrawal_warning
+from registry.protocols.mcp.reading import known_skill, risk_warning, skill_text, unknown_skill, withdrawal_warning
 from registry.protocols.mcp.search_text import found_answer
 from registry.services.container import Services
 from registry.services.schemas import SearchBody, SearchFilters
@@ -31,6 +35,9 @@ from registry.services.search import SearchOutcome, SearchTask, search_skills, s
 from registry.services.skills import create_skill
 
 _MOST_IGNORED = 10
+_LONGEST_NAME = 100
+
+_T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def list_tools(services: Services, params: dict[str, Any]) -> dict[str, Any]:
@@ -50,12 +57,22 @@ def call_tool(services: Services, params: dict[str, Any], caller: Caller) -> dic
         if name == SEARCH:
             return _search(services, caller, meant_arguments(arguments, SearchArguments))
         if name == GET:
-            return _get(services, caller, convert(meant_arguments(arguments, GetArguments), GetArguments))
+            return _get(services, caller, _of_skill(services, arguments, GetArguments))
         if name == INSTALL and may_install(services):
-            return _install(services, caller, convert(meant_arguments(arguments, InstallArguments), InstallArguments))
+            return _install(services, caller, _of_skill(services, arguments, InstallArguments))
     except RegistryError as error:
         return tool_error(error)
     return _failed(f"There is no tool '{name[:64]}'")
+
+
+def _of_skill(services: Services, arguments: dict[str, Any], kind: type[_T]) -> _T:
+    """Return the arguments of a tool for one skill. Raises VALIDATION_ERROR, SKILL_NOT_FOUND for what is no id."""
+    has_versions = "version" in kind.__struct_fields__
+    meant = meant_skill(meant_arguments(arguments, kind), has_versions=has_versions)
+    name = meant.get("id")
+    if isinstance(name, str) and name and any(find_errors(name, ListedId)):
+        raise unknown_skill(services, name[:_LONGEST_NAME])
+    return convert(meant, kind)
 
 
 def tool_error(error: RegistryError) -> dict[str, Any]:
