@@ -1,6 +1,7 @@
 """Finds skill folders, detects changes, computes digests, and gives safe access to single files."""
 
 import contextlib
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -49,11 +50,12 @@ def find_skill_folders(
 
     The case of the file's name does not count. `.git`, our temporary folders and those with an `ignored` name are
     skipped. Folders that cannot be listed are skipped after a call of `on_unreadable`. Only links in `root` itself are
-    followed, one per target, and never to a parent or subfolder of `root`. Raises OSError if `root` cannot be listed.
+    followed, one per target, and never to a parent or subfolder of `root`; those that lead nowhere cannot be listed.
+    Raises OSError if `root` cannot be listed.
     """
     resolved_root = root.resolve()
     followed: set[Path] = set()
-    for folder in _folders_in(root, ignored):
+    for folder in _folders_in(root, on_unreadable, ignored):
         target = _target(folder)
         if target is not None:
             if target in followed or target in resolved_root.parents or target.is_relative_to(resolved_root):
@@ -85,13 +87,18 @@ def _skill_folders(folder: Path, depth: int, on_unreadable: OnUnreadable, ignore
             yield from _skill_folders(folder / name, depth + 1, on_unreadable, ignored)
 
 
-def _folders_in(root: Path, ignored: Container[str]) -> list[Path]:
+def _folders_in(root: Path, on_unreadable: OnUnreadable, ignored: Container[str]) -> Iterator[Path]:
     try:
         with os.scandir(root) as listing:
-            names = sorted(entry.name for entry in listing if _is_folder(entry) and _is_searched(entry.name, ignored))
+            entries = [entry for entry in listing if _is_searched(entry.name, ignored)]
     except FileNotFoundError:
-        return []
-    return [root / name for name in names]
+        return
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        folder = root / entry.name
+        if _is_folder(entry):
+            yield folder
+        elif entry.is_symlink() and not folder.exists() and not entry.name.startswith("."):  # as editors make them
+            on_unreadable(folder, FileNotFoundError(errno.ENOENT, "the link leads nowhere"))
 
 
 def _is_folder(entry: "os.DirEntry[str]", *, follow_symlinks: bool = True) -> bool:

@@ -256,6 +256,23 @@ class CountingScanner(Scanner):
         return super().reconcile()
 
 
+def test_a_link_that_leads_nowhere_is_skipped(skills: Path, database: Database, inspector: Inspector) -> None:
+    away = skills.parent / "away"
+    (skills / "third").rename(away)
+    (skills / "third").symlink_to(away)
+    (skills / "loop").symlink_to("loop")
+    (skills / ".#notes").symlink_to("ann@host.17")  # as an editor marks a file that it has open
+    (skills / "notes").symlink_to(away / "SKILL.md")
+    scan = scanner(skills, database, inspector)
+    assert (scan.reconcile().skipped, places(database)) == (
+        {"loop": "the link leads nowhere"},
+        {"first", "second", "third"},
+    )
+    shutil.rmtree(away)
+    assert scan.reconcile().skipped == dict.fromkeys(("loop", "third", "notes"), "the link leads nowhere")
+    assert places(database) == {"first", "second"}
+
+
 def test_a_folder_that_stays_unlisted_is_not_scanned_for_again_and_again(
     skills: Path, database: Database, inspector: Inspector
 ) -> None:
