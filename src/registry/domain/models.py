@@ -56,7 +56,7 @@ Tag = Annotated[
     str,
     Meta(
         pattern=r"^[A-Za-z0-9_-]{2,30}$(?!\n)",
-        extra={"rule": "each must be 2 to 30 letters, digits, '-' or '_'"},
+        extra={"rule": "each must be 2 to 30 characters of a-z, A-Z, 0-9, '-' and '_'"},
     ),
 ]
 Capability = Annotated[

@@ -52,6 +52,7 @@ _LISTED_REQUESTS = 5
 _WORDS_OF_REQUEST = range(3, 8)
 _BETWEEN_REQUESTS = re.compile(r"[,;\n]+")
 _MAX_LABELS = 20
+_SHOWN_LABELS, _SHOWN_CHARACTERS = 3, 30
 _UNREAD = frozenset({"front-matter", "skill-file", "project-file"})
 """Faults after which other faults may only follow from them."""
 
@@ -347,9 +348,15 @@ def _line(text: str, field: str, warnings: list[Finding]) -> str:
 
 
 def _labels(labels: list[str], kind: Any, field: str, warnings: list[Finding]) -> list[str]:
-    """Return the valid labels. A warning counts the others."""
-    valid = [label for label in labels if not any(True for _ in find_errors(label, kind, field))][:_MAX_LABELS]
-    if len(valid) < len(labels):
-        message = f"{field}: {len(labels) - len(valid)} invalid labels ignored"
+    """Return the valid labels. Warnings say which of the others are ignored, and why."""
+    faults = {label: fault.message for label in labels for fault in find_errors(label, kind, field)}
+    if faults:
+        named = ", ".join(f"'{label[:_SHOWN_CHARACTERS]}'" for label in list(faults)[:_SHOWN_LABELS])
+        more = f" and {len(faults) - _SHOWN_LABELS} more" if len(faults) > _SHOWN_LABELS else ""
+        reason = next(iter(faults.values()))
+        warnings.append(quality_warning("field-dropped", f"{field}: ignored {named}{more}: {reason}", SKILL_FILE))
+    valid = [label for label in labels if label not in faults]
+    if len(valid) > _MAX_LABELS:
+        message = f"{field}: only the first {_MAX_LABELS} are taken"
         warnings.append(quality_warning("field-dropped", message, SKILL_FILE))
-    return valid
+    return valid[:_MAX_LABELS]

@@ -159,6 +159,18 @@ def test_invalid_optional_fields_are_ignored_with_a_warning() -> None:
     assert {warning.kind for warning in metadata.warnings} == {"quality_warning"}
 
 
+def test_labels_that_are_ignored_are_named_with_the_rule() -> None:
+    labels = ["pdf", "表格", "no tag", "データ", "x", *(f"tag-{number}" for number in range(20))]
+    metadata = parsed(f"tags: {labels}\ncapabilities: [go, fill in]")
+    assert metadata.tags == ["pdf", *(f"tag-{number}" for number in range(19))]
+    rule = "each must be 2 to 30 characters of a-z, A-Z, 0-9, '-' and '_'"
+    assert [warning.message for warning in metadata.warnings if warning.rule == "field-dropped"] == [
+        f"tags: ignored '表格', 'no tag', 'データ' and 1 more: {rule}",
+        "tags: only the first 20 are taken",
+        "capabilities: ignored 'go': each must be one line of 3 to 50 characters",
+    ]
+
+
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     text = skill_file("name: A\nversion: 1")
     assert refused_for(plain_zip({"SKILL.md": text}), tmp_path) == {"skill-name", "skill-version", "skill-description"}
