@@ -9,6 +9,7 @@ import msgspec
 from registry.catalog.installs import installed_as
 from registry.catalog.store import Catalog
 from registry.domain.agents import RULE_FILES, RuleFileKind
+from registry.domain.models import Skill
 from registry.domain.origins import LocalOrigin, Origin, SourceOrigin
 from registry.errors import conflict
 from registry.project.manifest import Dependency, Manifest, ProjectMetadata, SourceKind
@@ -115,7 +116,7 @@ def _location(origin: Origin | None) -> str | None:
 
 
 def generate(catalog: Catalog, skills_dir: Path, project: Path, file: RuleFileKind, *, write: bool) -> GeneratedMdc:
-    """Return the file that lists the installed, enabled skills for agents; with `write`, also write it.
+    """Return the file that lists the installed skills that agents may choose; with `write`, also write it.
 
     `content` is the whole text of the file. In AGENTS.md and CLAUDE.md, everything but the block of skills stays.
     Raises CONFLICT if the file is outside of the project through a link, is no text or has half a block;
@@ -141,8 +142,13 @@ def _rendered(file: RuleFileKind, path: Path, listed: Sequence[ListedSkill]) -> 
 def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[ListedSkill]:
     root = os.path.relpath(skills_dir, project)
     for stored in catalog.installed():
-        if stored.skill.enabled:
+        if _is_for_agents(stored.skill):
             yield ListedSkill(stored.skill, Path(root, stored.skill.skill_file or "").as_posix())
+
+
+def _is_for_agents(skill: Skill) -> bool:
+    """Return whether agents may choose a skill: it is enabled, for them too, and its registry has not revoked it."""
+    return skill.enabled and skill.model_invocation and not (skill.withdrawn and skill.withdrawn.state == "revoked")
 
 
 def _inside(project: Path, name: str) -> Path:

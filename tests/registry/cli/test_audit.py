@@ -116,6 +116,8 @@ def test_what_a_command_has_learnt_is_told_later_without_a_question(project: Pro
     (tea,) = [skill for skill in project.read("list", "--json").json["skills"] if skill["id"] == "tea"]
     assert tea["withdrawn"]["reason"] == WHY
     assert "revoked: version 1.0.0 was revoked on" in project.read("show", "tea").out
+    assert project.read("generate", "agents").out.startswith("1 skills")
+    assert "tea" not in (project.folder / "AGENTS.md").read_text()
     project.registry.stop()
     for arguments in (asking, ("list", "--data-dir", ".skill-registry")):
         done = Done(project.folder, *arguments, SKILL_REGISTRY_SERVER=project.url)

@@ -241,6 +241,7 @@ def test_the_project_tells_what_is_installed(tmp_path: Path) -> None:
 def test_the_rule_file_is_written_below_the_project(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "pdf-forms", "Fill in pdf forms.", tags="documents")
     write_skill(tmp_path / "skills", "hidden", "Not for now.")
+    write_skill(tmp_path / "skills", "deploy", "Only a person starts it.", **{"disable-model-invocation": "true"})
     with RunningServer(tmp_path) as server:
         server.api("PUT", "/skills/hidden", json={"enabled": False})
         shown = server.api("POST", "/manifest/generate-mdc", json={"write": False}).json()["data"]
