@@ -146,13 +146,23 @@ class OfferedFolders:
     def _named(self, home: Path, paths: Sequence[str]) -> Iterator[Path]:
         """Yield the skills at the paths that a document or a manifest names: skills, or folders with skills."""
         for path in paths:
-            folder = self.below(home, path)
+            folder = self.below(home, path) or self._meant(home, path)
             if folder is None:
                 self.left_out.add(path[:MAX_PATH], "named by plugin.json or the document, and no folder of this source")
             elif has_skill_file(folder):
                 yield folder
             else:
                 yield from self._of_folder(folder)
+
+    def _meant(self, home: Path, path: str) -> Path | None:
+        """Return the folder of a plugin that a path means which is not in it as it is written; None if there is none.
+
+        Authors write paths from the root of the repository, or from the folder for skills.
+        """
+        from_root = self.below(self.root, path)
+        if from_root is not None and from_root.is_relative_to(home):
+            return from_root
+        return self.below(home, posixpath.join(_SKILLS, path))
 
     def _of_folder(self, top: Path) -> Iterator[Path]:
         """Yield the skills below a folder, without fixtures and those that a plugin there does not offer."""

@@ -44,7 +44,7 @@ from registry.sources.marketplace import (
 )
 from registry.sources.offered import Offered, OfferedFolders
 
-RECIPE = f"5.{READER}:"
+RECIPE = f"6.{READER}:"
 """The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
 
 With others, a source is read again although it is unchanged. The last change: `evals` has no skills of its own.

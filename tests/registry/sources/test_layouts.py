@@ -254,6 +254,29 @@ def test_paths_of_plugins_begin_at_the_root_of_the_repository(
 
 
 @pytest.mark.parametrize(
+    ("source", "path", "place"),
+    [
+        ("./plugins/office", "./plugins/office/skills/pdf", "plugins/office/skills/pdf"),
+        ("./plugins/office", "plugins/office/skills/pdf/SKILL.md", "plugins/office/skills/pdf"),
+        ("./plugins/office", "./pdf", "plugins/office/skills/pdf"),
+        ("./", "./documents/pdf", "skills/documents/pdf"),
+        ("./plugins/office", "./skills/documents/pdf", None),  # a folder of the repository, and not of the plugin
+        ("./plugins/office", "../../skills/documents/pdf", "skills/documents/pdf"),
+        ("./plugins/office", "./documents/pdf", None),
+    ],
+)
+def test_a_path_of_a_skill_may_begin_at_the_root_or_in_the_folder_for_skills(
+    tmp_path: Path, source: str, path: str, place: str | None
+) -> None:
+    entry = {"name": "office", "source": source, "skills": [path]}
+    places = ("plugins/office/skills/pdf", "skills/documents/pdf")
+    files = {f"{place}/SKILL.md": skill("pdf", place) for place in places}
+    found = listed(tmp_path, files | {MARKET: market(entry)})
+    assert [one.origin for one in by_id(found).values()] == ([LocalOrigin(path=place)] if place else [])
+    assert ("no folder of this source" in " ".join(found.warnings)) is (place is None)
+
+
+@pytest.mark.parametrize(
     ("document", "manifest", "source"),
     [
         (".agents/plugins/marketplace.json", ".codex-plugin/plugin.json", {"source": "local", "path": "./plugins/o"}),
