@@ -151,6 +151,8 @@ def uninstall(
     if not skill_ids:
         command.stop("give the ID of a skill", command.WRONG_USAGE)
 
+    kept: set[str] = set()
+
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
             removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
@@ -159,6 +161,8 @@ def uninstall(
                 {**_NOTHING, "id": dependency, "outcome": "removed", "reason": f"needed {skill_id}"}
                 for dependency in others
             ]
+            if server is None:  # one whose folder was gone is not in the bin
+                kept.update(entry["id"] for entry in backend.bin() if entry["id"] in removed)
             return {"outcome": "removed", NEEDED: along}
 
         return skill_id, remove
@@ -169,9 +173,9 @@ def uninstall(
     rows = _run(steps, flags, server, "Restoring" if undo else "Removing", (), as_json=as_json)
     if work is not None:
         work.finish(rows)
-    removed = [row["id"] for row in rows if row["outcome"] == "removed"]
-    if removed and server is None and settings.limits.bin_days:
-        undoing = f"'skill-registry uninstall --undo {' '.join(removed)}' brings it back"
+    restorable = [row["id"] for row in rows if row["outcome"] == "removed" and row["id"] in kept]
+    if restorable and settings.limits.bin_days:
+        undoing = f"'skill-registry uninstall --undo {' '.join(restorable)}' brings it back"
         console.note(f"kept for {settings.limits.bin_days} days: {undoing}")
     exit_if_failed(rows)
 

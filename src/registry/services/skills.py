@@ -18,6 +18,7 @@ from registry.catalog.installs import installed_as
 from registry.catalog.skill_changes import sent_changes
 from registry.domain.findings import SkillFindings
 from registry.domain.models import NewSkill, NewVersion, Skill, SkillChanges, SkillVersion, timestamp
+from registry.domain.origins import RegistryOrigin, SourceOrigin
 from registry.domain.roles import Principal, includes
 from registry.domain.source_entry import REGISTRY
 from registry.domain.withdrawals import Withdrawn
@@ -181,13 +182,16 @@ def uninstall_skill(
 
     A skill from a registry can be named as it is there, `scope/name`, unless the catalog has a skill with that id. With
     `cascade`, the installed skills that need it are removed before it. Return the ids of all that were removed, its own
-    last. Raises SKILL_NOT_FOUND, PRECONDITION_FAILED, and CONFLICT for a skill that others need.
+    last. Of a skill whose folder was removed by hand, its entries in these files are removed. Raises SKILL_NOT_FOUND,
+    PRECONDITION_FAILED, and CONFLICT for a skill that others need.
     """
     if etags is None:  # it changes tags, and a caller who names them knows the skill as it is
         with suppress(RegistryError):  # an invalid lock hinders no removal
             services.installer.adopt()
     if not services.catalog.has(skill_id):
         skill_id = installed_as(services.database, skill_id) or skill_id
+    if not services.catalog.has(skill_id) and (gone := _forget(services, skill_id)) is not None:
+        return [gone]
     others = installed_dependents(services.database, skill_id)
     if others and not cascade:
         raise conflict(
@@ -201,6 +205,24 @@ def uninstall_skill(
         if named := services.project.record_removal(removed_id, names):
             services.local.bin.note_manifest(removed_id, named[0], msgspec.json.encode(named[1]))
     return [*others, skill_id]
+
+
+def _forget(services: Services, skill_id: str) -> str | None:
+    """Remove a skill that is not there any more from the manifest and the lock file, and a link to its folder.
+
+    Return its id, None if neither file names it. Raises CONFLICT if the lock is invalid.
+    """
+    locked = services.project.locked_skills()
+    entry = next((entry for entry in locked if skill_id in (entry.id, getattr(entry.origin, "skill", None))), None)
+    own_id = entry.id if entry else skill_id
+    listed = [str(entry.origin.skill)] if entry and isinstance(entry.origin, RegistryOrigin | SourceOrigin) else []
+    if services.project.record_removal(own_id, [skill_id, own_id, *listed]) is None and entry is None:
+        return None
+    link = services.local.root / (entry.path if entry else own_id)
+    if link.is_symlink() and not link.exists():
+        with suppress(OSError):
+            link.unlink()
+    return own_id
 
 
 def restore_skill(services: Services, skill_id: str, caller: Principal | None) -> Skill:

@@ -1,5 +1,6 @@
 """`uninstall --undo` brings a skill back: its folder, origin, entries in both files, and the copies of agents."""
 
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -53,6 +54,39 @@ def test_an_installed_skill_comes_back_with_its_origin_and_entries(tmp_path: Pat
         registry.finished(registry.publish(skill_package("tea", "1.1.0")))
         assert Done(tmp_path, "upgrade", **env).code == 0
     assert [entry.version for entry in read_lock(tmp_path / "skills.lock")] == ["1.1.0"]
+
+
+def test_what_was_removed_by_hand_leaves_both_files(tmp_path: Path) -> None:
+    manifest, lock = tmp_path / "skill-project.toml", tmp_path / "skills.lock"
+    manifest.write_text('[tool.skill-registry]\nagents = ["claude"]\n')
+    for name, options in (("near", ()), ("used", ("--editable",)), ("stays", ())):
+        write_skill(tmp_path / "tools", name, "A skill of this folder.")
+        assert Done(tmp_path, "install", f"./tools/{name}", *options).code == 0
+    shutil.rmtree(tmp_path / "skills" / "near")
+    (tmp_path / "tools" / "used").rename(tmp_path / "tools" / "other")
+    installed = Done(tmp_path, "install")
+    assert (installed.code, "used: does not exist, or is not a folder" in installed.error) == (1, True), installed.error
+    shutil.rmtree(tmp_path / "skills" / "near")
+    done = Done(tmp_path, "uninstall", "near", "used")
+    assert (done.code, "brings it back" in done.error) == (0, False), done.error
+    assert ".claude/skills/near is a copy of a skill that is no longer installed" in done.error
+    assert list(tomllib.loads(manifest.read_text())["dependencies"]) == ["stays"]
+    assert [entry.id for entry in read_lock(lock)] == ["stays"]
+    assert [path.name for path in (tmp_path / "skills").iterdir()] == ["stays"]
+    again = Done(tmp_path, "uninstall", "near")
+    assert (again.code, "Skill 'near' not found" in again.error) == (1, True), again.error
+
+
+def test_a_skill_of_a_registry_removed_by_hand_is_known_by_both_names(tmp_path: Path) -> None:
+    with Registry(tmp_path / "registry", "--auth-anonymous-read") as registry:
+        for name in ("tea", "ocr"):
+            registry.finished(registry.publish(skill_package(name)))
+        (tmp_path / "skill-project.toml").write_text('[dependencies]\n"acme/tea" = "^1"\n"acme/ocr" = "^1"\n')
+        assert Done(tmp_path, "install", SKILL_REGISTRY_SERVER=registry.url, **ALLOWED).code == 0
+    shutil.rmtree(tmp_path / "skills")
+    assert Done(tmp_path, "uninstall", "tea", "acme/ocr").code == 0
+    assert tomllib.loads((tmp_path / "skill-project.toml").read_text())["dependencies"] == {}
+    assert read_lock(tmp_path / "skills.lock") == []
 
 
 def test_a_changed_copy_keeps_its_origin_and_its_changes(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The steps that install what the manifest and the lock of a project name."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +39,7 @@ class Project(NamedTuple):
 
     def has(self, entry: LockedSkill) -> bool:
         """Return whether there is a folder where the lock has one."""
-        return self.skills_dir is not None and os.path.lexists(self.skills_dir / entry.path)
+        return self.skills_dir is not None and (self.skills_dir / entry.path).exists()
 
 
 def read_project(settings: Settings, *, is_here: bool, offline: bool) -> Project:
