@@ -10,8 +10,7 @@ from search.lexical.english import is_distinctive
 from search.lexical.reader import LexicalReader
 from search.lexical.spelled_prompt import SpelledPrompt
 from search.lexical.spelling import Spelling, spell
-from search.prompt.decorated_names import undecorated_names
-from search.prompt.mentions import mentioned_names
+from search.prompt.mentions import mentioned_names, undecorated_names
 from search.prompt.reading import Prompt
 from search.steps import step
 from search.text import fold

@@ -8,7 +8,7 @@ import pytest
 
 from registry.database.sqlite import SqliteDatabase
 from search.engine import Engine
-from search.prompt.decorated_names import undecorated_names
+from search.prompt.mentions import undecorated_names
 from search.requests import SearchRequest
 from support.catalogs import HashingEmbedder, SkillCatalog
 from support.waiting import PATIENCE_SECONDS
