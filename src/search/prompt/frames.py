@@ -153,7 +153,10 @@ def _without_seeking(request: str) -> str:
 
     Of `create a skill for …`, the skill is the task, and what it will be for is none.
     """
-    found = list(_WORD.finditer(request[:_READ]))
+    beginning = request[:_READ]
+    if "skill" not in beginning.lower():  # most requests: the look is cheap
+        return request
+    found = list(_WORD.finditer(beginning))
     words = [word[0].lower() for word in found]
     if _creates_skill(words):
         return _CREATION

@@ -57,11 +57,11 @@ def read_prompt(query: str) -> Prompt:
         request = parts.request
     written = normalized(request)
     fields = without_fields(request)
-    text, background = normalized(fields.request), fields.background
+    text, background = written if fields.request is request else normalized(fields.request), fields.background
     told = "" if not pasted or _says_something(text) else _telling_lines(pasted)
     words = dict.fromkeys(_IDENTIFIER.findall(f"{pasted}\n{background}"))
     identifiers = " ".join(list(words)[:_MOST_IDENTIFIERS])
-    text = normalized(f"{without_frame(text)}\n{told}")
+    text = normalized(f"{without_frame(text)}\n{told}") if told else without_frame(text)
     return Prompt(written, text, identifiers, background, left_out - len(told) + len(background), cut)
 
 

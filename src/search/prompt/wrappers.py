@@ -117,7 +117,8 @@ def without_fields(text: str) -> Fields:
     labels stay whole: `Language: Rust` says something about the task. What is nothing else is returned as it is. The
     time is linear in the text.
     """
-    unsigned = _QUOTED.sub("", _ATTACHED.sub("", _SIGNATURE.sub("", text)))
+    unsigned = _QUOTED.sub("", _SIGNATURE.sub("", text)) if "\n" in text else text
+    unsigned = _ATTACHED.sub("", unsigned) if "[" in text else unsigned
     if len(unsigned.split()) < min(_FEWEST_WORDS, len(text.split())):
         unsigned = text
     fields = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
