@@ -1,9 +1,13 @@
 """The words of what stands around a request: courtesy, instructions about manner, and headings of sections."""
 
+from search.prompt.language import STOP_WORDS_ELSEWHERE
 from search.stop_words import STOP_WORDS
 
 GREETINGS = frozenset({"hi", "hello", "hey", "dear", "greetings", "hiya", "howdy", "yo"})
-CLOSINGS = frozenset({"regards", "cheers", "thanks", "sincerely", "best", "yours"})
+CLOSINGS = frozenset(
+    {"regards", "cheers", "thanks", "sincerely", "best", "yours", "grüße", "grüßen", "gruß", "saludos", "cordialement"}
+    | {"saluti", "groeten", "pozdrawiam", "уважением"}
+)
 COURTESY_SIGNS = GREETINGS | frozenset(
     {
         "let",
@@ -190,3 +194,49 @@ OF_NEW_SKILLS = frozenset(
 
 LINKS_OF_NEW_SKILLS = frozenset({"about", "for", "from", "so", "that", "to", "which", "with"})
 """Words after a new skill that say what it is for. After others, as in `skill tree`, it is none."""
+
+COURTESY_SIGNS_ELSEWHERE = frozenset(
+    """
+    abend antemano anticipo avance ayuda ayudar ayudarme beaucoup bedankt besoin beste bitte boa bom bonjour bonne
+    bonsoir buenas buenos buongiorno ciao cordialement cordiali cześć dank danke dia dias dziękuję día días favor
+    freundlichen gracias grazie groeten groetjes gruß grüße grüßen guten hallo helfen hilfe hoi hola liebe lieben
+    lieber merci merhaba mille moin morgen muchas noches obrigada obrigado olá plait plaît poderia podría podrías
+    pomoc pomóc potresti pourrais pourriez pozdrawiam proszę saludo saludos salut saluti salve selam servus siguiente
+    tardes teşekkür teşekkürler viele vielen voraus witam würdest благодарю добрый заранее здравствуйте пожалуйста
+    помоги помогите помочь привет спасибо уважением
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words of which courtesy has one in other languages that the encoder reads."""
+
+COURTESY_ELSEWHERE = (
+    STOP_WORDS_ELSEWHERE
+    | COURTESY_SIGNS_ELSEWHERE
+    | frozenset(
+        """
+        ai aide aider aiutarmi aiuto ajuda ajudar algo alvast auriez avons beste brauche bräuchte cosa d da danke
+        deine deiner dir dzień ederim ein esto euch gerne goed goedendag große herzliche herzlichen hätte ihnen ihre
+        il im isso j journée kannst ki könnt könnten könntest l lütfen m mal manhã mañana misin misiniz mit n
+        nachmittag noite per podes por possível pouvez puedes puoi può questo s soirée tag tarde u yardım şimdiden
+        большое вас вечер вы день мне можете можешь мы не ответ утро
+        """.split()  # noqa: SIM905 - as above
+    )
+)
+"""Words of which such courtesy consists."""
+
+STARTS_ELSEWHERE = frozenset(
+    """
+    bedankt bitte danke dziękuję gracias grazie herzlichen merci muchas obrigada obrigado per por s teşekkürler vielen
+    спасибо пожалуйста
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words with which such courtesy begins at the end of a clause."""
+
+SEEKING_ELSEWHERE = COURTESY_ELSEWHERE | frozenset(
+    """
+    alguna algún auriez brauche busca buscar cerca cerco cherche chercher cuál encontrar encontre encuentra es existe
+    finde finden geen gibt hay necesito nehme nodig nutze passenden permet poszukaj procura procure pueda quale quel
+    quelle qué suche t trouve trouver trova usar utiliser verwende vind welche welchen welcher zoek есть ищу какой ли
+    найди найти нужен существует
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words of what asks for a skill in those languages: `gibt es einen Skill um …`."""

@@ -11,7 +11,9 @@ from search.prompt.frame_words import (
     ANSWERS,
     CLOSINGS,
     COURTESY,
+    COURTESY_ELSEWHERE,
     COURTESY_SIGNS,
+    COURTESY_SIGNS_ELSEWHERE,
     CREATING,
     GREETINGS,
     INTRODUCING,
@@ -29,10 +31,13 @@ from search.prompt.frame_words import (
     SAYING,
     SECTIONS,
     SEEKING,
+    SEEKING_ELSEWHERE,
     SEEKING_SIGNS,
     SKILLS,
     STARTS,
+    STARTS_ELSEWHERE,
 )
+from search.prompt.language import STOP_WORDS_ELSEWHERE, is_foreign
 from search.stop_words import STOP_WORDS
 
 _CLAUSE = re.compile(r"[^.!?:;,\n]*[.!?:;,\n]*")
@@ -58,8 +63,28 @@ _STORY = re.compile(r"\AAs an? [^\n,.]{2,40}, I (?:want|need|would like|wish)(?:
 _CALL = re.compile(r"\A\s*@([A-Za-z]{2,20})\b[,:]?\s+")
 """An agent that is called, as in a comment of a pull request: `@claude fix the tests`."""
 
+_GREETING = re.compile(
+    r"\A\s*(?:你好|您好|嗨|请问|请帮我|请帮忙|麻烦[你您]?|帮我|帮忙|能不能|可不可以|劳驾|こんにちは|こんばんは|すみませんが?|안녕하세요)"
+    r"[，,。.!！、？?\s]*"
+)
+_THANKS = re.compile(
+    r"(?:谢谢[你您了]?|多谢|感谢|拜托了?|(?:よろしく)?お願い(?:します|いたします|致します)|ありがとうございます"
+    r"|감사합니다|고맙습니다|부탁드립니다|부탁해요?)[。.!！\s]*\Z"
+)
+_SOUGHT = re.compile(
+    r"(?:的?(?:技能|[Ss]kills?)[吗么]?|(?:するため|ため)?の?(?:スキル|[Ss]kill)[はをが]?(?:あります|ありません|ある|探して|教えて)?"
+    r"(?:か|ください|います)?|\s?(?:하는\s)?스킬[을이]?\s?(?:있어|있나요|있습니까|찾아\s?줘|추천해\s?줘)?)[？?。\s]*\Z"
+)
+_SEEKER = re.compile(r"\A(?:有没有|是否有|有|我想|我要|我|需要|找|推荐|一个|个|可以|能够?|用来|用于)+")
+"""What asks for a skill in Chinese, around what it is for."""
+
 _READ = 600
 """The characters at each end of a request that are read for courtesy."""
+
+_COURTESIES = (
+    (COURTESY, STARTS, COURTESY_SIGNS),
+    (COURTESY_ELSEWHERE, STARTS_ELSEWHERE, COURTESY_SIGNS_ELSEWHERE),
+)
 
 _LEAST_WORDS = 2
 """The words beside an address from which it is not the request itself, without stop words."""
@@ -85,6 +110,8 @@ def without_frame(text: str) -> str:
     at both ends. Of the file, the ending stays: it says in which language. `is there a skill to` is left out too.
     """
     unlabelled = _without_labels(text)
+    if not text.isascii():
+        unlabelled = _without_characters(unlabelled)
     return _without_seeking(_without_clauses(unlabelled if _WORD.search(unlabelled) else text))
 
 
@@ -140,12 +167,24 @@ def _without_courtesy_words(request: str) -> str:
     while start < len(words) - 1 and words[start][0].lower() in OPENERS:
         start += 1
     first = words[start].start() if start else 0
-    stop, position = len(request), len(words) - 1
-    while position > start and words[position][0].lower() in COURTESY:
-        if words[position][0].lower() in STARTS and not COURTESY_SIGNS.isdisjoint(_lower(words[position:])):
-            stop = words[position].start()
-        position -= 1
-    return request[first:stop].strip(" ,;\n")
+    stop = len(request)
+    for courtesy, starts, signs in _COURTESIES:
+        position = len(words) - 1
+        while position > start and words[position][0].lower() in courtesy:
+            if words[position][0].lower() in starts and not signs.isdisjoint(_lower(words[position:])):
+                stop = words[position].start()
+            position -= 1
+    return request[first:stop].strip(" ,;¡\n")
+
+
+def _without_characters(text: str) -> str:
+    """Return a request in Chinese, Japanese or Korean without courtesy around it, and without asking for a skill."""
+    while (rest := _GREETING.sub("", text, count=1)) != text:
+        text = rest
+    text = _THANKS.sub("", text).rstrip("，,、 ")
+    if sought := _SOUGHT.search(text):
+        text = _SEEKER.sub("", text[: sought.start()])
+    return text
 
 
 def _without_seeking(request: str) -> str:
@@ -160,10 +199,11 @@ def _without_seeking(request: str) -> str:
     words = [word[0].lower() for word in found]
     if _creates_skill(words):
         return _CREATION
-    first = _length_of(words, SEEKING)
-    asks = not SEEKING_SIGNS.isdisjoint(words[:first])
+    foreign = is_foreign(request)
+    first = _length_of(words, SEEKING_ELSEWHERE if foreign else SEEKING)
+    asks = foreign or not SEEKING_SIGNS.isdisjoint(words[:first])
     if first < min(len(words), _SEEKING_WORDS) and words[first] in SKILLS:
-        start = first + 1 + _length_of(words[first + 1 :], LINKS)
+        start = first + 1 + _length_of(words[first + 1 :], STOP_WORDS_ELSEWHERE if foreign else LINKS)
         is_linked = start > first + 1 and (asks or words[first + 1] in PURPOSES)
         task = request[found[start].start() :] if is_linked and start < len(found) else ""
     elif (
@@ -217,7 +257,7 @@ def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
 def _is_frame(words: Sequence[str]) -> bool:
     if words[0] in GREETINGS and len(words) <= _NAME_WORDS:
         return True
-    if not COURTESY_SIGNS.isdisjoint(words) and COURTESY.issuperset(words):
+    if any(not signs.isdisjoint(words) and courtesy.issuperset(words) for courtesy, _, signs in _COURTESIES):
         return True
     return _is_role(words) or (_tells_manner(words) and MANNER.issuperset(words))
 

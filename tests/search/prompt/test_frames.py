@@ -98,3 +98,30 @@ def test_a_subject_remains_of_what_asks_for_a_skill(request_: str) -> None:
 )
 def test_a_skill_that_is_to_be_made_is_the_task(request_: str) -> None:
     assert without_frame(request_) == "create a skill"
+
+
+@pytest.mark.parametrize(
+    ("frame", "task"),
+    [
+        ("Hallo, könntest du mir bitte helfen? {} Vielen Dank im Voraus!", "PDF Dateien zusammenführen"),
+        ("Guten Tag,\n\n{}\n\nMit freundlichen Grüßen\nAnna Berg", "PDF Dateien zusammenführen"),
+        ("gibt es einen Skill um {}?", "PDF Dateien zusammenzuführen"),
+        ("Hola, ¿podrías ayudarme con esto? {} ¡Muchas gracias!", "unir archivos PDF"),
+        ("¿hay alguna skill para {}?", "unir archivos PDF"),
+        ("Bonjour, j'ai besoin d'aide. {} Merci d'avance !", "fusionner des fichiers PDF"),
+        ("Привет! Помогите, пожалуйста. {} Спасибо заранее!", "объединить файлы PDF"),
+        ("你好，请帮我{}，谢谢！", "合并PDF文件"),
+        ("请问有没有可以{}的技能？", "合并PDF文件"),
+        ("推荐一个{}的skill", "合并PDF文件"),
+        ("こんにちは。{}。よろしくお願いします。", "PDFを結合して"),
+        ("{}スキルはありますか", "PDFを結合する"),
+        ("안녕하세요, {} 감사합니다!", "PDF 파일 합쳐줘"),
+    ],
+)
+def test_only_the_request_remains_in_other_languages(frame: str, task: str) -> None:
+    assert without_frame(frame.format(task)).strip("?。,¿ ") == task
+
+
+@pytest.mark.parametrize("request_", ["你好", "谢谢", "技能", "Hallo", "感谢信模板", "有道词典", "スキル管理"])
+def test_words_alone_stay_in_other_languages(request_: str) -> None:
+    assert without_frame(request_) == request_
