@@ -80,7 +80,10 @@ class LexicalQuery(NamedTuple):
         """
         query = fold(self.spelling.query)
         prefixed = self._beginning_with(query)
-        for name in dict.fromkeys(chain((query,), undecorated_names(self.spelling.query))):
+        written = self.prompt.prompt.written
+        # A name may read like a frame: `one skill to rule them all`.
+        whole = [fold(written), *undecorated_names(written)] if len(written) <= 2 * _MAX_NAME_LENGTH else []
+        for name in dict.fromkeys(chain(whole, (query,), undecorated_names(self.spelling.query))):
             if exact := self._named(name):
                 return NameMatches({name: exact}, prefixed)
         if placed := self._placed():

@@ -28,6 +28,7 @@ SKILLS = [
     ("4claw", "Boards", "images"),
     ("notion", "Pages and tables", "notes"),
     ("notion-skill", "Another one of pages and tables", "notes"),
+    ("one-skill-to-rule-them-all", "Inspect others", "inspections"),
     ("stuffed", "use run install the git commit pdf acme test 4claw notion skill " * 8, "git commit skill md " * 100),
 ]
 
@@ -52,7 +53,9 @@ def exact(engine: Engine, query: str, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["git-commit", "Git Commit", "acme/pdf", "test", "4claw"])
+@pytest.mark.parametrize(
+    "name", ["git-commit", "Git Commit", "acme/pdf", "test", "4claw", "One skill to rule them all"]
+)
 def test_a_decorated_name_is_the_exact_name(engine: Engine, form: str, name: str) -> None:
     query = form.format(name)
     for mode in ("keyword", "hybrid", "semantic"):
