@@ -38,6 +38,12 @@ uvicorn.run(Litestar([bare], logging_config=None), port=int(sys.argv[1]), log_le
 _IDLE_SECONDS = 2.0
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the seconds of processor that a process has taken so far."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 class Served:
     """A server process on a free port of loopback."""
 
@@ -67,14 +73,10 @@ class Served:
         """Wait until two seconds take less than a twentieth of a processor; return how many seconds passed before."""
         started = time.perf_counter()
         while True:
-            waited, busy = time.perf_counter() - started, self._processor_seconds()
+            waited, busy = time.perf_counter() - started, processor_seconds(self.process.pid)
             time.sleep(_IDLE_SECONDS)
-            if self._processor_seconds() - busy < _IDLE_SECONDS / 20:
+            if processor_seconds(self.process.pid) - busy < _IDLE_SECONDS / 20:
                 return waited
-
-    def _processor_seconds(self) -> float:
-        user, system = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
         """Return the process's resident memory in MB."""

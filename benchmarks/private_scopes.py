@@ -7,7 +7,6 @@ both, and a scope, so a busy machine slows all of them.
 """
 
 import argparse
-import os
 import shutil
 import statistics
 import sys
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from latency_http import processor_seconds
 from results_file import keep
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -47,20 +47,15 @@ class Measured(Registry):
     def process_figures(self) -> dict[str, float]:
         """Return the resident memory in MB, the threads, and the seconds of processor that ten idle seconds take."""
         folder = Path(f"/proc/{self.process.pid}")
-        before = _processor_seconds(folder)
+        before = processor_seconds(self.process.pid)
         time.sleep(_IDLE_SECONDS)
-        idle = _processor_seconds(folder) - before
+        idle = processor_seconds(self.process.pid) - before
         resident = next(line for line in (folder / "status").read_text().splitlines() if line.startswith("VmRSS"))
         return {
             "megabytes": int(resident.split()[1]) / 1024,
             "threads": len(list((folder / "task").iterdir())),
             "idle_processor_percent": 100 * idle / _IDLE_SECONDS,
         }
-
-
-def _processor_seconds(folder: Path) -> float:
-    fields = (folder / "stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(scopes: int, requests: int) -> dict[str, Any]:

@@ -233,7 +233,10 @@ def unwanted_tools(world: World) -> Figures:
 
 
 def _still_first(world: World, kind: str, forms: prompt_forms.Forms, names: Mapping[str, str]) -> Figures:
-    """Return how often the first skill is first again when its name is in one of the forms."""
+    """Return how often the first skill is first again when its name is in one of the forms.
+
+    Requests that have the name themselves are left out.
+    """
     first: dict[str, list[float]] = defaultdict(list)
     templates = world.forms(forms)
     for number, (text, _) in enumerate(world.requests("unwanted")):

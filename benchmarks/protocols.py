@@ -30,7 +30,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import load
-from latency_http import Served
+from latency_http import Served, processor_seconds
 from registry.parsing.frontmatter import read
 from results_file import keep
 from support.servers import RunningServer
@@ -162,11 +162,11 @@ def _start(folder: Path, source: Path) -> tuple[float, float]:
         "--project-file", str(folder / "skill-project.toml"),
     ]  # fmt: skip
     server = Served(command, "/readyz")
-    ticks = sum(map(int, Path(f"/proc/{server.process.pid}/stat").read_text().split()[13:15]))
+    busy = processor_seconds(server.process.pid)
     time.sleep(0.5)
     memory = server.rss_mb()
     server.stop()
-    return ticks * 1000 / os.sysconf("SC_CLK_TCK"), memory
+    return busy * 1000, memory
 
 
 def main() -> None:
