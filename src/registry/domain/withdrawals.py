@@ -6,7 +6,7 @@ A reason comes from another registry too, so it is untrusted text of one line.
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, UnsetType
 
 from registry.domain.version_text import REPLACEMENT_PATTERN
 
@@ -73,6 +73,11 @@ class Withdrawn(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         reason = f": {printable_reason(self.reason)}" if self.reason else ""
         instead = f"; use {printable_reason(self.replacement)} instead" if self.replacement else ""
         return f"{self.state} on {printable_reason(self.at[:10])}{reason}{instead}"
+
+
+def is_revoked(withdrawn: Withdrawn | UnsetType | None) -> bool:
+    """Return whether what is known of a version's withdrawal says that it is revoked."""
+    return isinstance(withdrawn, Withdrawn) and withdrawn.state == "revoked"
 
 
 def says_more(note: WithdrawalNote, former: Withdrawn | None) -> bool:

@@ -14,6 +14,7 @@ from registry.domain.models import version_parts
 from registry.domain.origins import RegistryOrigin, SourceOrigin
 from registry.domain.source_entry import REGISTRY, registry_of
 from registry.domain.version_requirement import admits, is_exact
+from registry.domain.withdrawals import is_revoked
 from registry.errors import RegistryError, conflict
 from registry.install.locating import PackageLocation, refusing_unreachable
 from registry.install.parts import InstallParts
@@ -212,7 +213,7 @@ class _Shelf:
         choices = [skill.choice] if skill is not None else []
         locked = self._locked.get(skill_id)
         named = self._all(skill_id).get(locked.version) if locked is not None else None
-        if named is not None and not (named.withdrawn and named.withdrawn.state == "revoked"):
+        if named is not None and not is_revoked(named.withdrawn):
             choices.append(_choice(named))
         versions = {choice.version for choice in choices}
         return choices + [choice for choice in self._highest_first(skill_id) if choice.version not in versions]

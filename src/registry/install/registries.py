@@ -13,7 +13,7 @@ from registry.domain.models import version_parts
 from registry.domain.origins import RegistryOrigin
 from registry.domain.release_proofs import LoggedRelease, PinnedProof
 from registry.domain.version_requirement import admits, highest, is_exact
-from registry.domain.withdrawals import Withdrawn
+from registry.domain.withdrawals import Withdrawn, is_revoked
 from registry.errors import (
     FieldError,
     RegistryError,
@@ -315,8 +315,7 @@ class Registries:
 
     def _without_revoked(self, chosen: ChosenRelease) -> ChosenRelease:
         """Return a release, which the cache forgets if its registry has revoked it: later, it may be offline."""
-        withdrawn = chosen.release.withdrawn
-        if self._cache is not None and withdrawn is not None and withdrawn.state == "revoked":
+        if self._cache is not None and is_revoked(chosen.release.withdrawn):
             self._cache.discard(chosen.release.checksum)
         return chosen
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from registry.domain.models import SkillId, Version
-from registry.domain.withdrawals import Withdrawn
+from registry.domain.withdrawals import Withdrawn, is_revoked
 from registry.mirrors.checked_files import FileChanged, read_checked, write_checked
 from registry.runtime.atomic_files import only_writer, replace_file
 from registry.sources.log_monitor import LogRefused, SeenLog
@@ -242,8 +242,7 @@ class KeptLog:
 
     def is_revoked(self, skill_id: str, version: str) -> bool:
         """Return whether a version is revoked."""
-        withdrawn = self.withdrawal(skill_id, version)
-        return withdrawn is not None and withdrawn.state == "revoked"
+        return is_revoked(self.withdrawal(skill_id, version))
 
     def withdrawal(self, skill_id: str, version: str) -> Withdrawn | None:
         """Return how a version, or all of its skill, is withdrawn."""

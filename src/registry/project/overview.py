@@ -11,6 +11,7 @@ from registry.catalog.store import Catalog
 from registry.domain.agents import RULE_FILES, RuleFileKind
 from registry.domain.models import Skill
 from registry.domain.origins import LocalOrigin, Origin, SourceOrigin
+from registry.domain.withdrawals import is_revoked
 from registry.errors import conflict
 from registry.project.manifest import Dependency, Manifest, ProjectMetadata, SourceKind
 from registry.project.manifest_file import refusing_unwritable
@@ -148,7 +149,7 @@ def _listed(catalog: Catalog, skills_dir: Path, project: Path) -> Iterator[Liste
 
 def _is_for_agents(skill: Skill) -> bool:
     """Return whether agents may choose a skill: it is enabled, for them too, and its registry has not revoked it."""
-    return skill.enabled and skill.model_invocation and not (skill.withdrawn and skill.withdrawn.state == "revoked")
+    return skill.enabled and skill.model_invocation and not is_revoked(skill.withdrawn)
 
 
 def _inside(project: Path, name: str) -> Path:
