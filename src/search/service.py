@@ -174,7 +174,8 @@ class SearchService:
         ranking = fuse(signals, mode)
         if divided is not None and not ranking.has_named:
             halves = [
-                fuse(self._signals(*side[:2], index, *side[2:], depth, revision), mode) for side in divided.searches
+                fuse(self._signals(part, match, index, vector, depth, revision), mode)
+                for part, match, vector in divided.searches
             ]
             ranking = with_both(ranking, halves, divided.sides)
         places, left_out = self._places(ranking, request, lexical_query, mode, revision)
@@ -304,11 +305,8 @@ class SearchService:
         sides = None if pieces is None else least_alike(possible, pieces)
         if sides is None:
             return None
-        parts = [query.about(text) for text in sides.texts]
-        searches = [
-            (part, self._started(part), vector[None]) for part, vector in zip(parts, sides.vectors, strict=True)
-        ]
-        return Divided(sides, searches)
+        parts = zip(map(query.about, sides.texts), sides.vectors, strict=True)
+        return Divided(sides, [(part, self._started(part), vector[None]) for part, vector in parts])
 
     def _started(self, query: LexicalQuery) -> Callable[[], Match]:
         """Return the keyword search of a query. It runs beside the other searches where it takes longer than they."""

@@ -80,10 +80,10 @@ class LexicalQuery(NamedTuple):
         """
         query = fold(self.spelling.query)
         prefixed = self._beginning_with(query)
-        written = self.prompt.prompt.written
-        # A name may read like a frame: `one skill to rule them all`.
-        whole = [fold(written), *undecorated_names(written)] if len(written) <= 2 * _MAX_NAME_LENGTH else []
-        for name in dict.fromkeys(chain(whole, (query,), undecorated_names(self.spelling.query))):
+        # What is written comes first: a name may read like a frame, as `one skill to rule them all` does.
+        texts = dict.fromkeys((self.prompt.prompt.written, self.spelling.query))
+        names = chain.from_iterable((fold(text), *undecorated_names(text)) for text in texts)
+        for name in dict.fromkeys(names):
             if exact := self._named(name):
                 return NameMatches({name: exact}, prefixed)
         if placed := self._placed():

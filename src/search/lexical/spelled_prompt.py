@@ -52,12 +52,14 @@ def spell_prompt(
     """Return a query as it is searched. With a glossary, one in another language is translated."""
     prompt = read_prompt(query)
     foreign = is_foreign(prompt.text)
-    excluded = [(each, unwanted_by(reader, each.thing, described)) for each in exclusions(prompt.text, foreign=foreign)]
-    beside = [unwanted_by(reader, each.thing, described) for each in exclusions(prompt.background, foreign=foreign)]
+    excluded, beside = (
+        [(each, unwanted_by(reader, each.thing, described)) for each in exclusions(text, foreign=foreign)]
+        for text in (prompt.text, prompt.background)
+    )
     if left_out := [each for each, documents in excluded if documents.keys and not documents.is_quality]:
         text = without_exclusions(prompt.text, left_out)
         prompt = prompt._replace(text=text or prompt.text, written=text or prompt.text)
-    unwanted = frozenset(key for each in (*(each for _, each in excluded), *beside) for key in each.keys)
+    unwanted = frozenset(key for _, documents in (*excluded, *beside) for key in documents.keys)
     weak = _rare_terms(reader, prompt.identifiers)
     if not foreign:
         return SpelledPrompt(query, prompt, spell(reader, prompt.text), weak, unwanted)

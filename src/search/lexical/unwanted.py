@@ -43,10 +43,12 @@ def unwanted_by(reader: LexicalReader, thing: str, described: DescribedBy) -> Un
     none is, a name such as `deepgram`, which is no English word, excludes the documents whose descriptions mention it.
     The first words of the thing count, as many as some name has.
     """
-    for _, terms in _things(reader, thing):
+    proper_name: tuple[Mapping[int, Described], Mapping[str, float]] | None = None
+    for words, terms in _things(reader, thing):
         match = reader.search(terms, _MOST_DOCUMENTS, Filter())
         keys = match.keys.tolist()
-        names = {key: document_terms(card.name) for key, card in described(keys).items()}
+        cards = described(keys)
+        names = {key: document_terms(card.name) for key, card in cards.items()}
         named = [key for key, name in names.items() if terms.keys() <= set(name)]
         without = {key for key in named if _is_absent(names[key], terms)}
         if without:
@@ -55,11 +57,12 @@ def unwanted_by(reader: LexicalReader, thing: str, described: DescribedBy) -> Un
             best = float(match.scores[0])
             about = [key for key, score in zip(keys, match.scores.tolist(), strict=True) if score >= _ABOUT * best]
             return Unwanted(list(dict.fromkeys((*named, *about))))
-    for words, terms in _things(reader, thing):
-        if _is_proper_name(words):
-            cards = described(reader.search(terms, _MOST_DOCUMENTS, Filter()).keys.tolist())
-            return Unwanted([key for key, card in cards.items() if _mentions(card.description, terms)])
-    return Unwanted()
+        if proper_name is None and _is_proper_name(words):
+            proper_name = cards, terms
+    if proper_name is None:
+        return Unwanted()
+    cards, terms = proper_name
+    return Unwanted([key for key, card in cards.items() if _mentions(card.description, terms)])
 
 
 def _things(reader: LexicalReader, thing: str) -> Iterator[tuple[Sequence[str], Mapping[str, float]]]:

@@ -132,8 +132,8 @@ def _without_addresses(text: str) -> str:
     `summarise https://www.youtube.com/watch?v=1` is about YouTube, and not about what the path of an address says. What
     is little more than an address stays.
     """
-    rest = _lower(list(_WORD.finditer(_ADDRESS.sub(" ", text))))
-    return text if len(rest - STOP_WORDS) < _LEAST_WORDS else _ADDRESS.sub(_site, text)
+    rest = set(_words_in(_ADDRESS.sub(" ", text))) - STOP_WORDS
+    return text if len(rest) < _LEAST_WORDS else _ADDRESS.sub(_site, text)
 
 
 def _site(address: re.Match[str]) -> str:
@@ -146,7 +146,7 @@ def _site(address: re.Match[str]) -> str:
 
 
 def _is_section(heading: str) -> bool:
-    words = _WORD.findall(heading.lower())
+    words = _words_in(heading)
     return bool(words) and SECTIONS.issuperset(words)
 
 
@@ -169,11 +169,12 @@ def _without_courtesy_words(request: str) -> str:
     first = words[start].start() if start else 0
     stop = len(request)
     for courtesy, starts, signs in _COURTESIES:
-        position = len(words) - 1
-        while position > start and words[position][0].lower() in courtesy:
-            if words[position][0].lower() in starts and not signs.isdisjoint(_lower(words[position:])):
-                stop = words[position].start()
-            position -= 1
+        for word in reversed(words[start + 1 :]):
+            lower = word[0].lower()
+            if lower not in courtesy:
+                break
+            if lower in starts and not signs.isdisjoint(_words_in(request[word.start() :])):
+                stop = word.start()
     return request[first:stop].strip(" ,;¡\n")
 
 
@@ -215,19 +216,16 @@ def _without_seeking(request: str) -> str:
         task = request[found[first].start() : found[-1].start()].strip()
     else:
         return request
-    return request if SEEKING.issuperset(_lower(list(_WORD.finditer(task)))) else task
+    return request if SEEKING.issuperset(_words_in(task)) else task
 
 
 def _creates_skill(words: Sequence[str]) -> bool:
     """Return whether a request begins with `create a skill`, at its end or before what it is for."""
-    verb = _length_of(words, COURTESY)
-    noun = verb + 1 + _length_of(words[verb + 1 :], OF_NEW_SKILLS)
-    return (
-        words[verb : verb + 1] != []
-        and words[verb] in CREATING
-        and words[noun : noun + 1] in (["skill"], ["skills"])
-        and (len(words) == noun + 1 or words[noun + 1] in LINKS_OF_NEW_SKILLS)
-    )
+    task = words[_length_of(words, COURTESY) :]
+    made = task[1 + _length_of(task[1:], OF_NEW_SKILLS) :]
+    if not made or task[0] not in CREATING or made[0] not in SKILLS:
+        return False
+    return len(made) == 1 or made[1] in LINKS_OF_NEW_SKILLS
 
 
 def _length_of(words: Sequence[str], kind: frozenset[str]) -> int:
@@ -235,8 +233,8 @@ def _length_of(words: Sequence[str], kind: frozenset[str]) -> int:
     return next((place for place, word in enumerate(words) if word not in kind), len(words))
 
 
-def _lower(words: Sequence[re.Match[str]]) -> set[str]:
-    return {word[0].lower() for word in words}
+def _words_in(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
 
 
 def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
@@ -244,7 +242,7 @@ def _frame_length(clauses: Sequence[str], *, closing: bool = False) -> int:
     length = total = 0
     for position, clause in enumerate(clauses[:_MOST_CLAUSES]):
         length += len(clause)
-        words = [word.lower() for word in _WORD.findall(clause)]
+        words = _words_in(clause)
         if not words:
             continue
         is_name = closing and position == 0 and len(words) <= _NAME_WORDS and _follows_closing(clauses)
@@ -291,5 +289,5 @@ def _tells_manner(words: Sequence[str]) -> bool:
 
 def _follows_closing(clauses: Sequence[str]) -> bool:
     """Return whether the clause before the last one, which comes second here, is "Best regards," or such."""
-    words = [word.lower() for clause in clauses[1:2] for word in _WORD.findall(clause)]
+    words = _words_in("".join(clauses[1:2]))
     return len(words) <= _NAME_WORDS and not CLOSINGS.isdisjoint(words)

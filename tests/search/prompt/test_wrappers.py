@@ -1,4 +1,4 @@
-"""Tags that agents write around a request are no part of it; markup that a request is about is."""
+"""Tags, fields and signatures around a request are no part of it; markup and texts that a request is about are."""
 
 import pytest
 
