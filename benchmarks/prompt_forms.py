@@ -160,6 +160,48 @@ TICKETS = Forms(
     ),
 )
 
+SENT = Forms(
+    train=(
+        "My boss told me to {task} by tomorrow morning",
+        "The user wants to {task}. Which skill should I use?",
+        "I need to {task} but I don't know where to start",
+        "{task} (urgent!!!)",
+        "{task} - make it good",
+        "{task}. Return the answer as JSON.",
+        "Deadline tomorrow! {task}",
+        "fix(auth): {task}",
+        '{{"role": "user", "content": "{task}"}}',
+    ),
+    dev=(
+        "The client would like us to {task}",
+        "Our lecturer told us to {task}",
+        "Our team needs to {task} by Wednesday noon",
+        "We're planning to {task}",
+        "I am supposed to {task} by the end of next month",
+        "My job is to {task}",
+        "I am struggling to {task} and I have no idea where to begin",
+        "{task}, but I can't figure out how",
+        "{task} (very urgent)",
+        "{task} (please!)",
+        "{task} - thanks in advance",
+        "{task} – make it perfect",
+        "Please respond in Spanish. {task}",
+        "{task}. The output should be a numbered list.",
+        "{task}. Provide results in a table.",
+        "{task}. Keep it brief.",
+        "{task}. Can you suggest a suitable skill?",
+        "{task}. Are there any skills for that?",
+        "hotfix(ui): {task}",
+        "chore: {task} (#88)",
+        '{{"question": "{task}"}}',
+        '{{"model": "gpt-4o", "messages": [{{"role": "user", "content": [{{"type": "text", "text": "{task}"}}]}}]}}',
+        '{{"arguments": {{"prompt": "{task}", "top_k": 5}}}}',
+        "My question: {task}",
+        "The task is to {task}",
+        "Urgent request: {task}",
+    ),
+)
+
 SEEKING = Forms(
     train=(
         "is there a skill to {task}?",

@@ -195,6 +195,11 @@ def ticketed(world: World) -> Figures:
     return _against_plain(world, "ticketed", prompt_forms.TICKETS)
 
 
+def sent(world: World) -> Figures:
+    """Measure requests with who wants them, until when and in which form, and in JSON, against the same alone."""
+    return _against_plain(world, "sent", prompt_forms.SENT)
+
+
 def seeking(world: World) -> Figures:
     """Measure requests that ask for a skill to do a task, against the same tasks alone."""
     return _against_plain(world, "seeking", prompt_forms.SEEKING)
@@ -311,6 +316,7 @@ SETS = (
     manners,
     of_projects,
     seeking,
+    sent,
     ticketed,
     unwanted,
     unwanted_tools,

@@ -26,6 +26,7 @@ COURTESY_SIGNS = GREETINGS | frozenset(
     | {"helping", "hope", "hoping", "kind", "kindly", "mind", "morning", "afternoon", "evening", "please", "question"}
     | {"questions", "regards", "sincerely", "sorry", "thank", "thanks", "thankful", "thx", "ty", "welcome", "wondering"}
     | {"ok", "okay", "thanx", "pls", "plz", "ultrathink", "megathink"}
+    | {"asap", "deadline", "urgent", "urgently"}
 )
 """Words of which courtesy has one."""
 
@@ -42,6 +43,8 @@ COURTESY = (
         | {"support", "guidance", "hear", "back", "forward", "hearing", "need", "needed", "below", "asap", "much"}
         | {"thought", "would", "awesome", "amazing", "super", "bye", "respectfully", "there", "sir", "madam", "all"}
         | {"problem", "issue", "guidance", "expert", "obliged", "gpt", "copilot", "bot", "ai", "buddy", "pal"}
+        | {"tomorrow", "month", "end", "eod", "date", "due", "quite", "priority", "low", "high", "medium", "top"}
+        | {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
     )
 )
 """Words of which courtesy consists."""
@@ -85,16 +88,27 @@ MANNER = (
         act approach assume attention avoid best breath check clarification clear code comment comments complete
         completely correct correctly depth detail detailed details done double easy effort end error errors everything
         exact exactly extra finish finished full go hand high intermediate introduction keep lengthy line long make
-        making paragraph pay point possible problem proceed process quality question questions result results right
-        sentence sentences simple single solution solve start stay stop straightforward sure take task text thought
-        thoughts through time unnecessary verify wait way word words work
+        making paragraph pay perfect point possible problem proceed process quality question questions result results
+        right sentence sentences simple single solution solve start stay stop straightforward sure take task text
+        thought thoughts through time unnecessary verify wait way word words work
         """.split()  # noqa: SIM905 - as above
     )
 )
 """Words of which such an instruction consists."""
 
-MADE = frozenset({"sure", "mistake", "mistakes"})
+MADE = frozenset({"sure", "mistake", "mistakes", "good", "nice", "great", "perfect"})
 """What an instruction about manner makes. `make it short` may be the task."""
+
+REPLIES = frozenset(
+    "answer answers everything explanation explanations output outputs reply respond response result results".split()  # noqa: SIM905
+)
+FORMATS = frozenset(
+    """
+    bullet bulleted bullets csv english format formatted french german html in italian japanese json list markdown
+    numbered plain points portuguese present provide show spanish table tabular text want with xml yaml
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words that say in which format or language the answer is to be, beside a word of `REPLIES`."""
 
 ROLES = (("you", "are"), ("you", "re"), ("act", "as"), ("imagine", "you"), ("pretend", "you"), ("assume", "you"))
 
@@ -128,14 +142,16 @@ SAYING = frozenset(
 )
 """Words of which what introduces a request has one."""
 
-INTRODUCING = (
-    COURTESY
-    | SAYING
-    | frozenset(
-        """
-    boss chat ceo client colleague coworker customer discord friend got manager slack teams user whatsapp yesterday
+PEOPLE = frozenset(
+    """
+    boss ceo client clients colleague coworker customer customers cto friend lead lecturer manager professor supervisor
+    teacher team teammate user users
     """.split()  # noqa: SIM905 - as above
-    )
+)
+"""People who want what is requested."""
+
+INTRODUCING = (
+    COURTESY | SAYING | PEOPLE | frozenset({"chat", "discord", "got", "slack", "teams", "whatsapp", "yesterday"})
 )
 """Words of what introduces a request, beside the names of its senders."""
 
@@ -162,8 +178,9 @@ SEEKING = (
     | SEEKING_SIGNS
     | frozenset(
         """
-    agent appropriate catalog catalogue check disabled download enabled existing if install installed latest local
-    marketplace new other popular recommended registry relevant right see store suitable top use useful whether
+    agent appropriate catalog catalogue check disabled download enabled existing fit fits if install installed
+    latest local marketplace new other popular recommended registry relevant right see store suitable top use useful
+    whether
     """.split()  # noqa: SIM905 - as above
     )
 )

@@ -15,6 +15,7 @@ from search.prompt.frame_words import (
     COURTESY_SIGNS,
     COURTESY_SIGNS_ELSEWHERE,
     CREATING,
+    FORMATS,
     GREETINGS,
     INTRODUCING,
     LIMITS,
@@ -25,7 +26,9 @@ from search.prompt.frame_words import (
     MANNER_SIGNS,
     OF_NEW_SKILLS,
     OPENERS,
+    PEOPLE,
     PURPOSES,
+    REPLIES,
     ROLE_WORDS,
     ROLES,
     SAYING,
@@ -59,7 +62,51 @@ _POINTER = re.compile(
 )
 """What says only where to read on: `(see docs/notes.md)`."""
 
+_COMMIT = re.compile(r"\A(?:feat|feature|fix|bugfix|hotfix|chore|wip)(?:\(([\w ./-]{1,30})\))?!?:\s+", re.IGNORECASE)
+"""The kind of a commit with which its subject begins, and its scope: `fix(auth): `."""
+
+_NUMBER = re.compile(r"(?<=\s)\(?#\d{1,7}\)?(?=[\s.,;!?]|\Z)")
+"""The number of an issue or a pull request: `(#123)`."""
+
 _STORY = re.compile(r"\AAs an? [^\n,.]{2,40}, I (?:want|need|would like|wish)(?: to(?: be able to)?)? ", re.IGNORECASE)
+_WISH = re.compile(
+    r"""\A\s*(?:
+    (?:(?:the|my|our|an?)\ ([a-z]{2,12})|they|he|she|someone|i|we)
+    (?:'ve|\ have|\ has|\ was|\ were)?(?:\ just|\ been|\ now)*
+    (?:\ (?:wants?|needs?|asked|asks|told|tells|would\ like)(?:\ (?:me|us|you))?(?:\ if\ (?:i|we)\ (?:can|could)|\ to)
+    |\ (?:have|must|keep\ failing|failed)\ to
+    |(?:'m|'re|\ am|\ are)\ (?:attempting|failing|hoping|planning|struggling|supposed|trying|unable)\ to)
+    | (?:the|my|our|your)\ (?:aim|goal|idea|job|mission|objective|plan|task)(?:\ here|\ now|\ today)?\ is\ to
+    )\ (?:be\ able\ to\ )?(?=\S)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Who wants the task that follows, such as the person in the group: `My boss told me to …`, `The goal is to …`."""
+
+_DEADLINE = re.compile(
+    r"""[\s,](?:by|before|until|till|(?:it's\ )?due|no\ later\ than)\ (?:
+    (?:the\ )?(?:end\ of\ )?(?:the\ |this\ |next\ )(?:day|week|weekend|month|quarter|year)
+    |(?:this\ |next\ |on\ )?(?:tomorrow|today|tonight|noon|midnight|eod
+    |monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?:\ (?:morning|afternoon|evening|night|noon))?
+    | \d{1,2}(?::\d\d)?\ ?[ap]m)[\s.!]*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Until when the task must be done, at the end of a request: `by tomorrow morning`, `before the end of the week`."""
+
+_STUCK = re.compile(
+    r"""[\s,](?:and|but)\ (?:
+    i(?:'m|\ am)\ (?:stuck|lost|confused|not\ sure\ (?:how|where))
+    |(?:i\ have\ no\ (?:idea|clue)|(?:i|we)\ (?:don't|do\ not|can't|cannot)\ (?:know|figure\ out|see))
+    (?:\ (?:how|where|it))?(?:\ to\ (?:begin|start|do\ it))?
+    |nothing\ (?:works|helps))[\s.!?]*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What the end of a request says about its sender: `but I don't know where to start`."""
+
+_ASIDE = re.compile(r"\s(?:\(([^()\n]{1,60})\)|(?:--?|[–—])\s([^()\n–—]{1,60}))[\s.!?]*\Z")
+"""What stands in parentheses or after a dash at the end of a request."""
+
+_ASIDE_READ = 70
+
 _CALL = re.compile(r"\A\s*@([A-Za-z]{2,20})\b[,:]?\s+")
 """An agent that is called, as in a comment of a pull request: `@claude fix the tests`."""
 
@@ -98,6 +145,9 @@ _NAME_WORDS = 3
 _SEEKING_WORDS = 16
 """The words of a request among which it asks for a skill."""
 
+_KEPT = ("keep", "it")
+"""The words with which an instruction about manner begins: `keep it simple`."""
+
 _CREATION = "create a skill"
 _SUBJECT_WORDS = 4
 """The most words before *skill* that say which one is meant."""
@@ -119,11 +169,17 @@ def _without_labels(text: str) -> str:
     if "#" in text:
         text = _HEADING.sub(lambda line: "" if _is_section(line[1]) else line[0], text)
     text = _CALL.sub(lambda call: "" if call[1].lower() in AGENTS else call[0], _COMMENT.sub("", text))
-    text = _STORY.sub("", text)
+    text = _STORY.sub("", _COMMIT.sub(_scope, text))
+    if "#" in text:
+        text = _NUMBER.sub("", text)
     text = _FILE.sub(lambda place: f"{place[1]} ", text)
     if "(" in text:
         text = _POINTER.sub("", text)
     return _without_addresses(text) if "://" in text else text
+
+
+def _scope(commit: re.Match[str]) -> str:
+    return f"{commit[1]} " if commit[1] else ""
 
 
 def _without_addresses(text: str) -> str:
@@ -157,7 +213,26 @@ def _without_clauses(text: str) -> str:
     clauses = _CLAUSE.findall(ending)[::-1]
     stop = len(text) - _frame_length([clause for clause in clauses if clause], closing=True)
     request = _without_courtesy_words(text[start:stop].strip(" ,;\n"))
+    rest = _without_sender(_without_aside(request))
+    if rest != request and not COURTESY.issuperset(_words_in(rest)):
+        request = rest
     return request if _WORD.search(request) else text
+
+
+def _without_aside(request: str) -> str:
+    """Return a request without courtesy or manner in parentheses, or after a dash, at its end: `(urgent)`."""
+    aside = _ASIDE.search(request, max(len(request) - _ASIDE_READ, 0))
+    words = [] if aside is None else _words_in(aside[1] or aside[2])
+    return request[: aside.start()] if aside is not None and words and _is_frame(words) else request
+
+
+def _without_sender(request: str) -> str:
+    """Return a request without who wants it, until when, and what its sender cannot do."""
+    wish = _WISH.match(request)
+    if wish is not None and (wish[1] is None or wish[1].lower() in PEOPLE):
+        request = request[wish.end() :]
+    ending = _DEADLINE.sub("", _STUCK.sub("", request[-_READ:]))
+    return f"{request[:-_READ]}{ending}".rstrip(" ,;")
 
 
 def _without_courtesy_words(request: str) -> str:
@@ -257,7 +332,12 @@ def _is_frame(words: Sequence[str]) -> bool:
         return True
     if any(not signs.isdisjoint(words) and courtesy.issuperset(words) for courtesy, _, signs in _COURTESIES):
         return True
-    return _is_role(words) or (_tells_manner(words) and MANNER.issuperset(words))
+    return (
+        _is_role(words)
+        or (_tells_manner(words) and MANNER.issuperset(words))
+        or (_tells_format(words) and (MANNER | FORMATS).issuperset(words))
+        or (not SKILLS.isdisjoint(words) and (SEEKING | SKILLS).issuperset(words))
+    )
 
 
 def _introduces(clause: str) -> bool:
@@ -282,9 +362,16 @@ def _tells_manner(words: Sequence[str]) -> bool:
     """
     if 1 < len(words) <= _MOST_STOP_WORDS and STOP_WORDS.issuperset(words):
         return True
-    if "make" in words and MADE.isdisjoint(words):
-        return False
+    if "make" in words:
+        return not MADE.isdisjoint(words)
+    if tuple(words[:2]) == _KEPT:
+        return True
     return not MANNER_SIGNS.isdisjoint(words) or not (ANSWERS.isdisjoint(words) or LIMITS.isdisjoint(words))
+
+
+def _tells_format(words: Sequence[str]) -> bool:
+    """Return whether a clause says in which format or language the answer is to be: `Reply in French`."""
+    return not (REPLIES.isdisjoint(words) or FORMATS.isdisjoint(words))
 
 
 def _follows_closing(clauses: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from search.prompt.documents import without_document
 from search.prompt.frames import without_frame
 from search.prompt.pastes import without_paste
-from search.prompt.wrappers import without_fields, without_wrappers
+from search.prompt.wrappers import without_fields, without_json, without_wrappers
 from search.stop_words import STOP_WORDS
 from search.text import normalized
 
@@ -49,6 +49,7 @@ class Prompt(NamedTuple):
 def read_prompt(query: str) -> Prompt:
     """Return what is searched of a query. The time is linear in its length."""
     query = without_wrappers(query) if "</" in query else query
+    query = without_json(query) if query.lstrip()[:1] in ("{", "[") else query
     paste = without_paste(query)
     request, cut = _ends(query if paste is None else paste.request)  # bounds what is read as paragraphs
     pasted, left_out = ("", 0) if paste is None else (paste.pasted, len(query) - len(paste.request))

@@ -6,6 +6,8 @@ Agents, forms and mail programs write them, and they are no words of the request
 import re
 from typing import NamedTuple
 
+import msgspec
+
 _OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w-]{0,39})>\s*", re.MULTILINE)
 _ENDS_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 
@@ -43,16 +45,20 @@ _ATTACHED = re.compile(
 
 _TASKS = frozenset(
     """
-    ask bug description feature goal human instruction instructions issue objective problem prompt query question
-    request story subject summary task title todo user what
+    ask bug description feature goal human instruction instructions issue objective problem prompt q query question
+    request story subject subtask summary task title todo user what
     """.split()  # noqa: SIM905 - one word per line would take a page
-) | {"feature request", "user request", "user query", "user story", "the task", "my task", "your task", "my question"}
+) | {
+    "feature request", "my goal", "my question", "my task", "next step", "next task", "the goal", "the task",
+    "user query", "user request", "user story", "your goal", "your task",
+}  # fmt: skip
 """Labels of what is requested."""
 
 _BACKGROUND = frozenset(
     """
-    actual assistant assumptions audience background benefit benefits constraint constraints context environment
-    expected impact motivation note notes rationale reference references system tone why
+    a actual assistant assumptions audience background benefit benefits constraint constraints context environment
+    expected impact motivation note notes rationale reference references response system tone
+    why
     """.split()  # noqa: SIM905 - as above
 ) | {
     "acceptance criteria", "actual behavior", "actual behaviour", "additional context", "additional info",
@@ -82,6 +88,15 @@ _OTHERS: frozenset[str] = frozenset()
 """Labels that say something about the task."""
 
 
+_MEMBERS = (
+    "query", "question", "prompt", "task", "request", "instruction", "input", "message", "text", "content", "arguments",
+    "params", "body", "data", "messages", "contents", "parts",
+)  # fmt: skip
+"""The members of a JSON text that may hold the request, first those that say so themselves."""
+
+_DEEPEST_MEMBER = 6
+
+
 class Fields(NamedTuple):
     """A request without its fields, and what was left out: its background, which says little about the task."""
 
@@ -107,6 +122,32 @@ def without_wrappers(text: str) -> str:
             parts += [text[start : opening.start()], inner.rstrip()]
             start = position
     return "".join((*parts, text[start:]))
+
+
+def without_json(text: str) -> str:
+    """Return the request within a JSON text, such as the body of a call or a conversation, of which it is the last.
+
+    A text that is no JSON, or whose members say nothing of a request, is returned as it is.
+    """
+    try:
+        value = msgspec.json.decode(text) if len(text) <= _READ else None
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return _request_in(value, _DEEPEST_MEMBER) or text
+
+
+def _request_in(value: object, depth: int) -> str:
+    """Return the sentence that a JSON value holds as its request, "" if it holds none."""
+    if isinstance(value, str):
+        return value if depth < _DEEPEST_MEMBER and len(value.split()) >= _FEWEST_WORDS else ""
+    if depth == 0:
+        return ""
+    if isinstance(value, list):
+        sent = [each for each in value if not isinstance(each, dict) or each.get("role", "user") == "user"]
+        return next(filter(None, (_request_in(each, depth - 1) for each in reversed(sent))), "")
+    if isinstance(value, dict):
+        return next(filter(None, (_request_in(value.get(name), depth - 1) for name in _MEMBERS)), "")
+    return ""
 
 
 def without_fields(text: str) -> Fields:

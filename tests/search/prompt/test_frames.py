@@ -34,6 +34,18 @@ FRAMES = [
     "Hi! Can you please recommend a good skill so I can {}? Thanks!",
     "search the registry for a skill which will {}",
     "skill to {}",
+    "My boss told me to {} by tomorrow morning",
+    "The customer wants us to {} before the end of next week!",
+    "I've been asked to {}, and I don't know where to start",
+    "I am struggling to {} but nothing works",
+    "The goal is to {}",
+    "{} (urgent!!!)",
+    "{} - make it nice",
+    "URGENT: {}. Deadline tomorrow!",
+    "{}. Return the answer as JSON.",
+    "Reply in French. {}",
+    "{}. Which skill should I use?",
+    "fix: {} (#4711)",
 ]
 
 
@@ -75,6 +87,15 @@ def test_only_the_request_remains(frame: str) -> None:
         "list installed skills",
         "soft skills training",
         "use the invoices skill to send a mail",
+        "the app wants to send mails",
+        "what is due before the release",
+        "what should I do by tomorrow",
+        "write the report in French",
+        "Read the log. Write a table in markdown",
+        "convert the output to JSON",
+        "find the largest ticket (a train ticket)",
+        "rename #fff to white",
+        "docs: the install page",
     ],
 )
 def test_what_may_be_the_task_stays(request_: str) -> None:

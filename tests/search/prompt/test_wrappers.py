@@ -1,5 +1,7 @@
 """Tags, fields and signatures around a request are no part of it; markup and texts that a request is about are."""
 
+import json
+
 import pytest
 
 from search.prompt.reading import read_prompt
@@ -80,6 +82,43 @@ def test_of_fields_only_the_request_is_searched(prompt: str, text: str) -> None:
 )
 def test_what_may_be_the_request_stays(prompt: str) -> None:
     assert read_prompt(prompt).text.split() == prompt.split()
+
+
+MESSAGES = [
+    {"role": "system", "content": "You are a helpful assistant."},
+    {"role": "user", "content": [{"type": "text", "text": REQUEST}]},
+    {"role": "assistant", "content": "Sure, I can do that."},
+]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": REQUEST, "limit": 5},
+        {"model": "a", "input": "", "prompt": REQUEST},
+        {"messages": MESSAGES},
+        MESSAGES,
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": {"query": REQUEST}}},
+    ],
+)
+def test_of_a_json_text_the_request_is_searched(body: object) -> None:
+    assert read_prompt(f" {json.dumps(body, indent=1)}\n").text == REQUEST
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        '{"name": "page", "version": "1.0"}',
+        '{"query": 7, "input": "page"}',
+        '{"query": "page"} gives a 500',
+        "{name} is not replaced in my template",
+        "[draft] add a dark mode to the page",
+        '{"query": "add a dark mode"',
+        "[" * 5000 + "]" * 5000,
+    ],
+)
+def test_other_texts_in_brackets_stay(prompt: str) -> None:
+    assert read_prompt(prompt).text == prompt
 
 
 def test_names_and_rare_words_of_the_background_are_read() -> None:
