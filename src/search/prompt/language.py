@@ -1,7 +1,10 @@
 """Whether a query is in another language than English: by its script, or by words and letters of Latin scripts."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+
+from embeddings.languages.words import frequent_words
 
 READ = 2_000
 """The most characters that are read: half of them at the beginning of a longer query, half at its end."""
@@ -156,9 +159,17 @@ def _is_foreign(text: str) -> bool:
         if foreign_words > (len(words) if english else _PARTLY * len(words)):
             return True
     foreign = sum(map(_weight, words))
-    if foreign <= english:
+    if english:
+        return foreign > english and foreign >= _ENOUGH
+    return foreign >= (_ENOUGH_OF_FEW if len(words) <= _FEW else _ENOUGH) or _are_keywords(words)
+
+
+def _are_keywords(words: Sequence[str]) -> bool:
+    """Return whether at least half of a few words are foreign, of which none says so itself: `wetter morgen`."""
+    if not 0 < len(words) <= _FEW:
         return False
-    return foreign >= (_ENOUGH_OF_FEW if len(words) <= _FEW and not english else _ENOUGH)
+    frequent = frequent_words()
+    return 2 * sum(1.0 if word.lower() in frequent else _weight(word) for word in words) >= len(words)
 
 
 def _words(text: str) -> list[str]:

@@ -30,6 +30,14 @@ FOREIGN = [
     "把这个Figma链接转成TypeScript加Tailwind",
     "浏览器自动化",
     "テストを書く",
+    "wetter morgen",
+    "Licht einschalten",
+    "traduction",
+    "facture pdf",
+    "recetas de cocina",
+    "meteo domani",
+    "reise planen",
+    "pogoda jutro",
 ]
 
 ENGLISH = [
@@ -55,6 +63,14 @@ ENGLISH = [
     "hello 👋 can you help",
     "non-compete clause",
     "run a chi-square test",
+    "supabase",
+    "kubectl helm",
+    "prisma migrate",
+    "todoist",
+    "pnpm turborepo monorepo",
+    "obsidian vault",
+    "karaoke",
+    "sushi tsunami kindergarten",
 ]
 
 
