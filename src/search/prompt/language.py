@@ -169,7 +169,8 @@ def _are_keywords(words: Sequence[str]) -> bool:
     if not 0 < len(words) <= _FEW:
         return False
     frequent = frequent_words()
-    return 2 * sum(1.0 if word.lower() in frequent else _weight(word) for word in words) >= len(words)
+    foreign = sum(1.0 if word.lower() in frequent else _weight(word) for word in words)
+    return foreign >= max(1, len(words) / 2)
 
 
 def _words(text: str) -> list[str]:
