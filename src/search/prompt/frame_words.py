@@ -214,13 +214,15 @@ LINKS_OF_NEW_SKILLS = frozenset({"about", "for", "from", "so", "that", "to", "wh
 
 COURTESY_SIGNS_ELSEWHERE = frozenset(
     """
-    abend antemano anticipo avance ayuda ayudar ayudarme beaucoup bedankt besoin beste bitte boa bom bonjour bonne
-    bonsoir buenas buenos buongiorno ciao cordialement cordiali cześć dank danke dia dias dziękuję día días favor
-    freundlichen gracias grazie groeten groetjes gruß grüße grüßen guten hallo helfen hilfe hoi hola liebe lieben
-    lieber merci merhaba mille moin morgen muchas noches obrigada obrigado olá plait plaît poderia podría podrías
-    pomoc pomóc potresti pourrais pourriez pozdrawiam proszę saludo saludos salut saluti salve selam servus siguiente
-    tardes teşekkür teşekkürler viele vielen voraus witam würdest благодарю добрый заранее здравствуйте пожалуйста
-    помоги помогите помочь привет спасибо уважением
+    abend acil antemano anticipo antwoord antwort antworte antworten avance ayuda ayudar ayudarme beaucoup bedankt
+    besoin beste bitte boa bom bonjour bonne bonsoir buenas buenos buongiorno cevapla ciao cordialement cordiali
+    cześć dank danke dia dias dringend dziękuję día días favor freundlichen gracias grazie groeten groetjes gruß
+    grüße grüßen guten hallo helfen hilfe hoi hola liebe lieben lieber merci merhaba mille moin morgen muchas noches
+    obrigada obrigado odpowiadaj odpowiedz olá pilne plait plaît poderia podría podrías pomoc pomóc potresti
+    pourrais pourriez pozdrawiam proszę responda responde responder respóndeme rispondere rispondi répondez réponds
+    saludo saludos salut saluti salve selam servus siguiente spoed tardes teşekkür teşekkürler urgence urgente viele
+    vielen voraus witam würdest yanıtla благодарю добрый заранее здравствуйте ответь ответьте отвечай пожалуйста
+    помоги помогите помочь привет спасибо срочно уважением
     """.split()  # noqa: SIM905 - as above
 )
 """Words of which courtesy has one in other languages that the encoder reads."""
@@ -230,11 +232,13 @@ COURTESY_ELSEWHERE = (
     | COURTESY_SIGNS_ELSEWHERE
     | frozenset(
         """
-        ai aide aider aiutarmi aiuto ajuda ajudar algo alvast auriez avons beste brauche bräuchte cosa d da danke
-        deine deiner dir dzień ederim ein esto euch gerne goed goedendag große herzliche herzlichen hätte ihnen ihre
-        il im isso j journée kannst ki könnt könnten könntest l lütfen m mal manhã mañana misin misiniz mit n
-        nachmittag noite per podes por possível pouvez puedes puoi può questo s soirée tag tarde u yardım şimdiden
-        большое вас вечер вы день мне можете можешь мы не ответ утро
+        ai aide aider aiutarmi aiuto ajuda ajudar algo alvast auriez ausschließlich avons beste brauche bräuchte
+        castellano cosa d da danke deine deiner deutsch deutscher dir dzień ederim ein español esto euch francais
+        français gerne goed goedendag große herzliche herzlichen hätte ihnen ihre il im immer isso italiano j
+        journée kannst ki könnt könnten könntest l lütfen m mal manhã mañana misin misiniz mit muy n nachmittag
+        nederlands noite per podes polsku por portugues português possível pouvez puedes puoi può questo s sehr
+        sempre siempre soirée solo sprache sólo tag tarde toujours très türkçe u uniquement yardım şimdiden большое
+        вас вечер вы день мне можете можешь мы не ответ русском утро языке
         """.split()  # noqa: SIM905 - as above
     )
 )

@@ -137,12 +137,22 @@ def test_a_skill_that_is_to_be_made_is_the_task(request_: str) -> None:
         ("こんにちは。{}。よろしくお願いします。", "PDFを結合して"),
         ("{}スキルはありますか", "PDFを結合する"),
         ("안녕하세요, {} 감사합니다!", "PDF 파일 합쳐줘"),
+        ("Antworte bitte immer auf Deutsch. {} (dringend)", "PDF Dateien zusammenführen"),
+        ("{}. Responde en español.", "unir archivos PDF"),
+        ("Réponds en français. {}", "fusionner des fichiers PDF"),
+        ("我老板让我{}（急）", "合并PDF文件"),
+        ("{}，请用中文回答。", "合并PDF文件"),
+        ("日本語で回答してください。{}", "PDFを結合して"),
+        ("{}方法を教えてください", "PDFを結合する"),
     ],
 )
 def test_only_the_request_remains_in_other_languages(frame: str, task: str) -> None:
-    assert without_frame(frame.format(task)).strip("?。,¿ ") == task
+    assert without_frame(frame.format(task)).strip("?。.,¿ ") == task
 
 
-@pytest.mark.parametrize("request_", ["你好", "谢谢", "技能", "Hallo", "感谢信模板", "有道词典", "スキル管理"])
+@pytest.mark.parametrize(
+    "request_",
+    ["你好", "谢谢", "技能", "Hallo", "感谢信模板", "有道词典", "スキル管理", "用中文回答", "correos en español"],
+)
 def test_words_alone_stay_in_other_languages(request_: str) -> None:
     assert without_frame(request_) == request_
