@@ -57,8 +57,9 @@ def spell_prompt(
         for text in (prompt.text, prompt.background)
     )
     if left_out := [each for each, documents in excluded if documents.keys and not documents.is_quality]:
-        text = without_exclusions(prompt.text, left_out)
-        prompt = prompt._replace(text=text or prompt.text, written=text or prompt.text)
+        written = without_exclusions(prompt.text, left_out) or prompt.text
+        text = " ".join((written, *(documents.purpose for each, documents in excluded if each.is_model)))
+        prompt = prompt._replace(text=text.rstrip(), written=written)
     unwanted = frozenset(key for _, documents in (*excluded, *beside) for key in documents.keys)
     weak = _rare_terms(reader, prompt.identifiers)
     if not foreign:

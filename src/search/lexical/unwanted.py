@@ -22,6 +22,11 @@ _ABSENT_AFTER = frozenset({"zero", "no", "non", "without"})
 _ABSENT_BEFORE = frozenset({"free", "less"})
 """Words beside a thing in a name that is about its absence: `zero-downtime` is what `without downtime` wants."""
 
+_TOLD = 200
+"""The characters of a description that are read for its purpose."""
+
+_SIGNS = ".,;:!?()[]\"'`’s"
+
 _ABOUT = 0.75
 """The share of the highest score for a thing from which a document is about it."""
 
@@ -29,11 +34,13 @@ _ABOUT = 0.75
 class Unwanted(NamedTuple):
     """The documents about a thing. `is_quality` says that a skill is named after its absence, so that it is searched.
 
-    A request without the thing is a request for such a skill.
+    A request without the thing is a request for such a skill. `purpose` is what the first document says of itself, but
+    for the thing.
     """
 
     keys: Sequence[int] = ()
     is_quality: bool = False
+    purpose: str = ""
 
 
 def unwanted_by(reader: LexicalReader, thing: str, described: DescribedBy) -> Unwanted:
@@ -56,7 +63,7 @@ def unwanted_by(reader: LexicalReader, thing: str, described: DescribedBy) -> Un
         if named:
             best = float(match.scores[0])
             about = [key for key, score in zip(keys, match.scores.tolist(), strict=True) if score >= _ABOUT * best]
-            return Unwanted(list(dict.fromkeys((*named, *about))))
+            return Unwanted(list(dict.fromkeys((*named, *about))), purpose=_purpose(cards[named[0]], words))
         if proper_name is None and _is_proper_name(words):
             proper_name = cards, terms
     if proper_name is None:
@@ -94,6 +101,13 @@ def _is_absent(name: Sequence[str], terms: Mapping[str, float]) -> bool:
         term in terms and (before in _ABSENT_AFTER or after in _ABSENT_BEFORE)
         for before, term, after in zip(padded, name, padded[2:], strict=False)
     )
+
+
+def _purpose(card: Described, words: Sequence[str]) -> str:
+    """Return the beginning of a description without the words of a thing: `Manage … boards` for `trello`."""
+    thing = {word.casefold() for word in words}
+    told = card.description[:_TOLD].split(". ", 1)[0].split()
+    return " ".join(word for word in told if word.casefold().strip(_SIGNS) not in thing)
 
 
 def _mentions(description: str, terms: Mapping[str, float]) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from search.stop_words import STOP_WORDS
+
 _CLOSING = "\"'`”’) "
 _MOST = 3
 _MOST_WORDS = 4
@@ -49,6 +51,8 @@ _BESIDE_CHARACTERS = re.compile(
     re.ASCII | re.VERBOSE,
 )
 """Chinese before a name in Latin letters; Japanese and Korean after it."""
+
+_ALTERNATIVE = "alternative"
 
 _OR = re.compile(r",? (?:n?or|oder|ou|od|или|o) ", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
@@ -110,11 +114,15 @@ _IS_WANTED = re.compile(
 
 
 class Exclusion(NamedTuple):
-    """What a request does not want, as it is written, and where in the text the phrase is that says so."""
+    """What a request does not want, as it is written, and where in the text the phrase is that says so.
+
+    `is_model` is true where the request wants something like it, and says nothing else: `a free alternative to X`.
+    """
 
     thing: str
     start: int
     end: int
+    is_model: bool = False
 
 
 def exclusions(text: str, *, foreign: bool = False) -> list[Exclusion]:
@@ -155,11 +163,17 @@ def _list_of(text: str, cue: re.Match[str]) -> Iterator[Exclusion]:
         thing, end = _thing(text, position)
         if not thing:
             return
-        yield Exclusion(thing, start, end)
+        is_alternative = cue[0].lower().startswith(_ALTERNATIVE)
+        yield Exclusion(thing, start, end, is_alternative and not _says_more(text[end:]))
         following = _OR.match(text, end)
         if following is None:
             return
         start, position = end, following.end()
+
+
+def _says_more(text: str) -> bool:
+    """Return whether what follows an exclusion says what the request is about."""
+    return any(word[1].lower() not in STOP_WORDS for word in _THING_WORD.finditer(text))
 
 
 def _excludes(text: str, cue: re.Match[str], first: str) -> bool:

@@ -69,6 +69,14 @@ def test_what_is_excluded_in_another_language_is_not_first(engine: Engine, promp
     assert page(engine, prompt)[0].id == "selenium-browser"
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["alternatives to playwright", "is there a free alternative to Playwright?", "an alternative to playwright"],
+)
+def test_an_alternative_to_a_skill_is_what_does_the_same(engine: Engine, prompt: str) -> None:
+    assert page(engine, prompt)[0].id == "selenium-browser"
+
+
 def test_what_the_background_of_a_ticket_excludes_is_not_first(engine: Engine) -> None:
     prompt = "Task: automate the browser\nConstraints: without playwright"
     assert page(engine, prompt)[0].id == "selenium-browser"
