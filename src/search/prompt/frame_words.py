@@ -55,7 +55,7 @@ STARTS = frozenset(
 )
 """Words with which courtesy begins at the end of a clause."""
 
-OPENERS = frozenset({"ok", "okay", "so", "hey"})
+OPENERS = frozenset({"actually", "alright", "hey", "ok", "okay", "so", "wait", "well"})
 """Words before a request that only begin to speak."""
 
 MANNER_SIGNS = frozenset(

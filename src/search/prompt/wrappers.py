@@ -32,7 +32,8 @@ _SIGNATURE = re.compile(
     r"""(?:(?<=[.!?])|\n)\n
     (?:--[ ]?|[^\n,]{0,12}(?:regards|sincerely|yours),?|(?:many[ ])?(?:thanks|cheers),)
     \n(?:[^\n]{0,60}\n){0,5}[^\n]{0,60}\Z
-    | \nSent[ ]from[ ]my[ ][^\n]{1,40}\n?\Z""",
+    | \nSent[ ]from[ ]my[ ][^\n]{1,40}\n?\Z
+    | \n\n+P\.?[ ]?S\.?:?[ ][^\n]{1,200}\n?\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
 _QUOTED = re.compile(r"^(?:On|Am|Le) [^\n]{5,100}(?:wrote|schrieb|a écrit) ?:[ \t]*$", re.MULTILINE)
@@ -49,7 +50,8 @@ _TASKS = frozenset(
     request story subject subtask summary task title todo user what
     """.split()  # noqa: SIM905 - one word per line would take a page
 ) | {
-    "feature request", "my goal", "my question", "my task", "next step", "next task", "the goal", "the task",
+    "feature request", "my goal", "my question", "my task", "new task", "next", "next step", "next task", "the goal",
+    "the task",
     "user query", "user request", "user story", "your goal", "your task",
 }  # fmt: skip
 """Labels of what is requested."""

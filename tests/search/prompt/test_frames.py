@@ -13,6 +13,7 @@ FRAMES = [
     "Hey Claude, quick question: {} thx",
     "I was wondering if you could help me with the following. {}",
     "ok so {} please",
+    "wait, {}",
     "Dear assistant, I need your help. {}. I'd really appreciate it. Cheers, Tom",
     "{}\n\nLet me know if you have any questions.",
     "Hi,\n{}\nThanks",

@@ -52,6 +52,7 @@ def test_markup_stays(prompt: str) -> None:
         (f"From: a@acme.org\nTo: b@acme.org\nSubject: {REQUEST}", REQUEST),
         (f"{REQUEST}\n\n--\nAnna Berg\nAcme GmbH", REQUEST),
         (f"{REQUEST}\n\nSent from my phone", REQUEST),
+        (f"New task: {REQUEST}\n\nP.S. the coffee machine is broken", REQUEST),
         (f"{REQUEST}\n\nKind regards,\nTom Miller\nHead of Operations\nShop Ltd", REQUEST),
         (f"On Mon, Nov 3, 2026 at 9:12 AM Tom wrote:\n> {REQUEST}", f"> {REQUEST}"),
         (f"[Image #1] {REQUEST} [Pasted text #2 +20 lines]", REQUEST),
