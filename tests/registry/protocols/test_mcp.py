@@ -178,9 +178,10 @@ def test_files_are_read_by_name_only(host: Host) -> None:
 
 
 def test_the_handshake_of_older_clients(host: Host) -> None:
-    for asked, answered in (("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")):
+    ours = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+    for asked, answered in (*zip(ours, ours, strict=True), ("1999-01-01", ours[0]), ("2099-01-01", ours[0])):
         body = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": asked}}
-        answer = host.post(body).json()
+        answer = host.post(body, **{"Mcp-Protocol-Version": asked}).json()
         assert (answer["id"], answer["result"]["protocolVersion"]) == (7, answered)
         assert answer["result"]["serverInfo"]["name"] == "skill-registry"
     assert host.post({"jsonrpc": "2.0", "id": "a", "method": "ping"}).json() == {
@@ -190,6 +191,9 @@ def test_the_handshake_of_older_clients(host: Host) -> None:
     assert (notified.status_code, notified.content) == (202, b"")
     listed = host.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).json()["result"]
     assert "resultType" not in listed
+    for nothing in (None, []):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": nothing}
+        assert host.post(body).json()["result"] == listed
     refused = host.server.http.get("/mcp", headers=host.headers)
     assert (refused.status_code, refused.headers["Allow"]) == (405, "OPTIONS, POST")
 
@@ -206,7 +210,8 @@ def test_the_handshake_of_older_clients(host: Host) -> None:
         (5, 400, -32600),
         ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),
         ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, 400, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": False}, 400, -32600),
         ({"jsonrpc": "2.0", "id": 1, "method": "nothing"}, 200, -32601),
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}, 200, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": []}}, 200, -32602),

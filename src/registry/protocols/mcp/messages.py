@@ -19,8 +19,11 @@ from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.parsing.strict_json import MAX_VALUES, has_more_values
 
 MODERN = "2026-07-28"
-HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26")
-"""The versions with a handshake, the newest first."""
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The versions with a handshake, the newest first. Clients leave a server that answers with one they do not know."""
+
+INITIALIZE = "initialize"
+"""The method with which a client and the server agree on one of them, whatever the headers of HTTP say."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
@@ -89,6 +92,8 @@ def parse(body: bytes) -> Message:
         raise McpError(PARSE_ERROR, "The body is not JSON") from None
     if has_more_values(body, MAX_VALUES):
         raise McpError(INVALID_REQUEST, f"The body has more than {MAX_VALUES:,} values")
+    if isinstance(value, dict) and value.get("params") in (None, []):  # some clients write what they leave out
+        value.pop("params", None)
     try:
         return msgspec.convert(value, Message)
     except msgspec.ValidationError as error:

@@ -5,7 +5,16 @@ from types import MappingProxyType
 from typing import Any
 
 from registry.protocols.mcp.caller import Caller
-from registry.protocols.mcp.messages import HANDSHAKE, METHOD_NOT_FOUND, MODERN, SERVER, McpError, Message, encoded
+from registry.protocols.mcp.messages import (
+    HANDSHAKE,
+    INITIALIZE,
+    METHOD_NOT_FOUND,
+    MODERN,
+    SERVER,
+    McpError,
+    Message,
+    encoded,
+)
 from registry.protocols.mcp.resources import get_skill_entry, list_resources, list_skill_entries, read_resource
 from registry.protocols.mcp.tools import call_tool, list_tools
 from registry.services.container import Services
@@ -58,7 +67,7 @@ _OF_BOTH: Mapping[str, Method] = MappingProxyType(
         "skills/get": get_skill_entry,
     }
 )
-_OF_HANDSHAKE: Mapping[str, Method] = MappingProxyType({"initialize": _initialize, "ping": _nothing, **_OF_BOTH})
+_OF_HANDSHAKE: Mapping[str, Method] = MappingProxyType({INITIALIZE: _initialize, "ping": _nothing, **_OF_BOTH})
 _OF_MODERN: Mapping[str, Method] = MappingProxyType({"server/discover": _discover, **_OF_BOTH})
 
 

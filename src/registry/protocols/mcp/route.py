@@ -23,6 +23,7 @@ from registry.protocols.mcp.definitions import INSTALL
 from registry.protocols.mcp.messages import (
     HANDSHAKE,
     HEADER_MISMATCH,
+    INITIALIZE,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -84,7 +85,7 @@ class _AnyMessage(Operation):
     fails={404},
 )
 async def mcp(request: Request[Any, Any, Any], services: ReadyServices) -> Response[Any]:
-    """Answer a message of the Model Context Protocol, in the versions 2026-07-28, 2025-11-25 and 2025-06-18."""
+    """Answer a message of the Model Context Protocol, in its versions from 2024-11-05 to 2026-07-28."""
     message: Message | None = None
     try:
         message = parse(await request.body())
@@ -128,7 +129,7 @@ def _pool(method: str, name: object) -> ThreadPool:
 def _check_headers(request: Request[Any, Any, Any], message: Message) -> None:
     """Check that the headers say what the body says. Raises McpError."""
     version = request.headers.get("mcp-protocol-version")
-    if not message.is_modern and version in (None, *HANDSHAKE):
+    if not message.is_modern and (version in (None, *HANDSHAKE) or message.method == INITIALIZE):
         return
     if not message.is_modern:
         raise McpError(
