@@ -2,7 +2,8 @@
 
 import datetime
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import msgspec
@@ -12,6 +13,9 @@ from registry.domain.models import timestamp
 from registry.runtime.periodic_worker import PeriodicWorker
 
 _log = logging.getLogger("registry.auth")
+
+OPERATOR = "(operator)"
+"""The actor of a command on the machine of the database. It is a name that no user can have."""
 
 _DETAIL_CHARACTERS = 500
 _EXPORTED_AT_ONCE = 1000
@@ -103,6 +107,15 @@ class Audit:
         caller = {"request_id": request_id, "actor": actor, "role": role, "client": client}
         entry = AuditEntry(at=self._now(), action=action, target=target, detail="", **caller)
         _request.set(_Pending(entry, f" (with the token {token_id})" if token_id else "", each=each))
+
+    @contextmanager
+    def of_command(self, action: str, target: str) -> Iterator[None]:
+        """Let the first transaction of the block write the entry of a command that an operator runs."""
+        self.begin(request_id="", actor=OPERATOR, role="admin", client="", action=action, target=target)
+        try:
+            yield
+        finally:
+            _request.set(None)
 
     def _now(self) -> str:
         return timestamp(self._clock())

@@ -103,7 +103,8 @@ class ApiKeys:
                 "insert into api_keys (id, name, role, scope, secret_hash, created_at) values (?, ?, ?, ?, ?, ?)",
                 (key_id, new.name, new.role, new.scope, _hash(secret), at),
             )
-            transaction.touched.append(subject_of(key_id))
+            scope = f" of {new.scope}" if new.scope else ""
+            transaction.touched.append(f"{subject_of(key_id)}: {new.role}{scope}")
         return MadeKey(
             id=key_id,
             name=new.name,

@@ -85,7 +85,7 @@ class PrivateScopes:
                 raise conflict(f"The scope '{new.scope}' is private already")
             # Members of an earlier scope of this name come back with its skills. The owner counts in any case.
             _put(transaction, new.scope, new.owner, "owner", created_at)
-            transaction.touched.append(new.scope)
+            transaction.touched.append(f"{new.scope}: owner {new.owner}")
             ((members,),) = transaction.read("select count(*) from scope_members where scope = ?", (new.scope,))
         return PrivateScope(scope=new.scope, path=f"{SCOPES_PATH}/{new.scope}", members=members, created_at=created_at)
 
@@ -111,7 +111,7 @@ class PrivateScopes:
             self._check(transaction, scope)
             _put(transaction, scope, user, role, since)
             _check_owned(transaction, scope)
-            transaction.touched.append(scope)
+            transaction.touched.append(f"{scope}: {role} {user}")
         return Member(user=user, role=role, since=since)
 
     def remove_member(self, scope: str, user: str) -> None:
@@ -122,7 +122,7 @@ class PrivateScopes:
             if not transaction.execute(sql, (scope, user)):
                 raise not_found("Member")
             _check_owned(transaction, scope)
-            transaction.touched.append(scope)
+            transaction.touched.append(f"{scope}: no longer {user}")
 
     def acting(self, principal: Principal, scope: str) -> Principal | None:
         """Return the caller with the role that counts within a private scope; None if the caller does not see it.

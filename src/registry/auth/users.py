@@ -118,6 +118,7 @@ class Users:
                 (user.name, user.role, user.scope, hashed, at, at),
             )
             self._end_tokens(transaction, user.name)
+            transaction.touched.append(_rights(user))
         self._revocations.bump()
         return user
 
@@ -137,8 +138,10 @@ class Users:
             if not rows:
                 raise not_found(f"User '{name}'")
             self._end_tokens(transaction, name)
+            user = _user(rows[0])
+            transaction.touched.append(f"{_rights(user)}{', new password' if hashed else ''}")
         self._revocations.bump()
-        return _user(rows[0])
+        return user
 
     def change_password(self, name: str, password: str) -> int:
         """Change the password of a user who asks for it, and revoke the tokens of sign-ins.
@@ -220,6 +223,11 @@ class Users:
         """Return one page of the users, by name, and the total number of users."""
         rows = self._database.read(f"select {_COLUMNS} from users order by name limit ? offset ?", (limit, offset))
         return [_user(row) for row in rows], int(self._database.read("select count(*) from users")[0][0])
+
+
+def _rights(user: User) -> str:
+    """Return what the audit log says of a new or changed user, after the name."""
+    return f"{user.role} of {user.scope}"
 
 
 def _user(row: Row) -> User:

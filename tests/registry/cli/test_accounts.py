@@ -121,3 +121,38 @@ def test_what_the_admin_routes_answer_is_what_the_commands_print(tmp_path: Path)
         printed = json.loads(Done(tmp_path, "keys", "list", "--data-dir", "data", "--json").out)["keys"]
         without_use = [{name: value for name, value in one.items() if name != "last_used_at"} for one in printed]
         assert [{k: v for k, v in one.items() if k != "last_used_at"} for one in listed.json()["data"]] == without_use
+
+
+def test_the_audit_log_names_what_commands_have_changed(tmp_path: Path) -> None:
+    data = ("--data-dir", "data")
+    key = key_of(tmp_path, "--role", "admin", "--name", "ops")
+    key_id = key.split("_")[1]
+    password = {"stdin": "battery staple\n"}
+    Done(tmp_path, "admin", "users", "add", "acme/bob", "--role", "manager", "--password-stdin", *data, **password)
+    Done(tmp_path, "admin", "users", "add", "acme/bob", "--password-stdin", *data, **password).complains(1, "exists")
+    Done(tmp_path, "admin", "users", "change", "acme/bob", "--role", "admin", *data)
+    Done(tmp_path, "admin", "users", "change", "acme/bob", "--password-stdin", *data, **password)
+    Done(tmp_path, "admin", "users", "list", *data)
+    Done(tmp_path, "admin", "scopes", "add", "acme", "--owner", "acme/bob", *data)
+    Done(tmp_path, "admin", "scopes", "set", "acme", "zoe", "--role", "publisher", *data)
+    Done(tmp_path, "admin", "publishers", "only", "umbrella", *data)
+    Done(tmp_path, "admin", "users", "remove", "acme/bob", *data)
+    Done(tmp_path, "admin", "token", "--user", "eve", "--role", "admin", *data)
+    Done(tmp_path, "admin", "token", "--user", "eve", *data)
+    with RunningServer(tmp_path, *REGISTRY) as server:
+        entries = server.api("GET", "/audit?limit=100", headers={"x-api-key": key}).json()["data"]
+    assert {(entry["actor"], entry["role"]) for entry in entries} == {("(operator)", "admin")}
+    *changes, issued = [(entry["action"], entry["target"], entry["detail"]) for entry in reversed(entries)]
+    assert changes == [
+        ("admin keys create", "ops", f"key-{key_id}: admin"),
+        ("admin users add", "acme/bob", "acme/bob, manager of acme"),
+        ("admin users change", "acme/bob", "acme/bob, admin of acme"),
+        ("admin users change", "acme/bob", "acme/bob, admin of acme, new password"),
+        ("admin scopes add", "acme", "acme: owner acme/bob"),
+        ("admin scopes set", "acme", "acme: publisher zoe"),
+        ("admin publishers only", "umbrella", "umbrella: trusted publishers only"),
+        ("admin users remove", "acme/bob", "acme/bob"),
+    ]
+    assert issued[0] == "issue token"
+    assert issued[2].startswith("admin token ")
+    assert issued[2].endswith(" for eve")

@@ -64,16 +64,16 @@ def test_every_prefix_is_written_down(registry: RunningServer, admin: dict[str, 
 
 def test_keys_and_users_are_written_down_without_their_secrets(registry: RunningServer, admin: dict[str, str]) -> None:
     made = registry.api("POST", "/auth/keys", json={"name": "ci"}, headers=admin).json()["data"]
-    assert log(registry, admin, 1)[0]["detail"] == f"key-{made['id']}"
+    assert log(registry, admin, 1)[0]["detail"] == f"key-{made['id']}: user"
     revoked = entry_of(registry, admin, "DELETE", f"/api/v1/auth/keys/{made['id']}")
     assert made["id"] in revoked["detail"]
     user = {"name": "acme/eve", "password": "a canary password"}
-    for method, path, body in (
-        ("POST", "", user),
-        ("PUT", "/acme/eve", {"role": "manager"}),
-        ("DELETE", "/acme/eve", None),
+    for method, path, body, detail in (
+        ("POST", "", user, "acme/eve, user of acme"),
+        ("PUT", "/acme/eve", {"role": "manager"}, "acme/eve, manager of acme"),
+        ("DELETE", "/acme/eve", None, "acme/eve"),
     ):
-        assert entry_of(registry, admin, method, f"/api/v1/auth/users{path}", json=body)["detail"] == "acme/eve"
+        assert entry_of(registry, admin, method, f"/api/v1/auth/users{path}", json=body)["detail"] == detail
     assert not any(secret in json.dumps(log(registry, admin)) for secret in (made["key"], "canary"))
 
 

@@ -191,8 +191,8 @@ def test_the_handshake_of_older_clients(host: Host) -> None:
     assert (notified.status_code, notified.content) == (202, b"")
     listed = host.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).json()["result"]
     assert "resultType" not in listed
-    for nothing in (None, []):
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": nothing}
+    for nothing in ("null", "[]"):
+        body = json.loads(f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {nothing}}}')
         assert host.post(body).json()["result"] == listed
     refused = host.server.http.get("/mcp", headers=host.headers)
     assert (refused.status_code, refused.headers["Allow"]) == (405, "OPTIONS, POST")

@@ -135,8 +135,8 @@ def test_an_administrator_starts_a_new_identity(forked: Forked) -> None:
         (entry,) = [entry for entry in entries if entry.get("contradicts")]
         assert (entry["kind"], entry["key"]) == ("key", key)
         assert entry["contradicts"].startswith(f"{forked.seen_size} ")
-        (audited,) = [one for one in audit(registry) if one["action"] == "log new-identity"]
-        assert (audited["actor"], audited["target"]) == ("operator", key)
+        (audited,) = [one for one in audit(registry) if one["action"] == "admin log new-identity"]
+        assert (audited["actor"], audited["target"]) == ("(operator)", key)
 
 
 def audit(registry: Registry) -> list[dict[str, Any]]:

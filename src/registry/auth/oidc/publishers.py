@@ -163,7 +163,7 @@ class TrustedPublishers:
         sql = "insert into trusted_scopes (name) values (?) on conflict do nothing"
         with self._database.write() as transaction:
             transaction.execute(sql if only else "delete from trusted_scopes where name = ?", (scope,))
-            transaction.touched.append(scope)
+            transaction.touched.append(f"{scope}: {'trusted publishers only' if only else 'everybody with the role'}")
 
 
 def is_first_use(transaction: Transaction, now: datetime.datetime, text: str, expires: int) -> bool:

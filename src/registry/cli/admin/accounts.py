@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from registry.auth.access import signing_keys
+from registry.auth.audit import OPERATOR, Audit
 from registry.auth.keys import ApiKeys, NewKey
 from registry.auth.revocations import Revocations
 from registry.auth.secret import WeakSecret
@@ -66,6 +67,22 @@ def local_database(flags: dict[str, Any], *, creates: bool = False) -> Iterator[
         command.stop(error)
 
 
+@contextmanager
+def audited_database(
+    flags: dict[str, Any], target: str, *, creates: bool = False
+) -> Iterator[tuple[Settings, Database]]:
+    """Yield as `local_database`, for a command that changes `target`: its first change is in the audit log."""
+    names = _command_names(click.get_current_context())
+    with local_database(flags, creates=creates) as (settings, database), Audit(database, now).of_command(names, target):
+        yield settings, database
+
+
+def _command_names(context: click.Context) -> str:
+    """Return the names of a command in one of the groups of `admin`, which also work without `admin`."""
+    group = context.parent.info_name if context.parent else ""
+    return f"admin {group} {context.info_name}"
+
+
 @click.group()
 def keys() -> None:
     """Create, list and revoke API keys."""
@@ -78,7 +95,7 @@ def keys() -> None:
 @local_options
 def create_key(name: str, role: str, scope: str | None, as_json: bool, **flags: Any) -> None:
     """Create an API key and print it. It cannot be shown again."""
-    with local_database(flags, creates=True) as (_, database):
+    with audited_database(flags, name, creates=True) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope}, NewKey)
         key = _keys(database).create(new)
     console.show(msgspec.to_builtins(key), console.facts_table, as_json=as_json)
@@ -98,7 +115,7 @@ def list_keys(as_json: bool, **flags: Any) -> None:
 @local_options
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
     """Revoke the API key KEY_ID. This cannot be undone."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, key_id) as (_, database):
         revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
 
@@ -126,7 +143,7 @@ def users() -> None:
 def add_user(name: str, role: str, scope: str | None, password_stdin: bool, as_json: bool, **flags: Any) -> None:
     """Add the user NAME. The name is one word, or SCOPE/NAME."""
     password = _read_password(from_stdin=password_stdin)
-    with local_database(flags, creates=True) as (_, database):
+    with audited_database(flags, name, creates=True) as (_, database):
         new = convert({"name": name, "role": role, "scope": scope, "password": password}, NewUser)
         user = _users(database).add(new)
     console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
@@ -161,7 +178,7 @@ def change_user(
     password = _read_password(from_stdin=password_stdin) if new_password or password_stdin else None
     if not (role or scope or password):
         command.stop("nothing to change: give --role, --scope or --password", command.WRONG_USAGE)
-    with local_database(flags) as (_, database):
+    with audited_database(flags, name) as (_, database):
         changes = convert({"role": role, "scope": scope, "password": password}, UserChanges)
         user = _users(database).change(name, changes)
     console.show(msgspec.to_builtins(user), console.facts_table, as_json=as_json)
@@ -172,7 +189,7 @@ def change_user(
 @local_options
 def remove_user(name: str, as_json: bool, **flags: Any) -> None:
     """Remove the user NAME. This revokes the tokens of the user."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, name) as (_, database):
         _users(database).remove(name)
     console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
 
@@ -213,6 +230,9 @@ def token(subject: str, role: str, lifetime: int | None, as_json: bool, **flags:
         at = Revocations(database, now).earliest_issue(subject)
         tokens = Tokens(signing_keys(settings), lifetime or settings.auth.token_lifetime, now)
         signed, claims = tokens.issue(subject, cast(Role, role), at=at)
+        if role != "user":
+            detail = f"{role} token {claims.jti} for {subject}"
+            Audit(database, now).record("issue token", detail, actor=OPERATOR, role="admin")
     if as_json:
         answer = {"token": signed, "role": role, "expires_at": timestamp_of(claims.exp)}
         console.show(answer, console.facts_table, as_json=True)

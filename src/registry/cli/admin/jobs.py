@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from registry.cli import console
-from registry.cli.admin.accounts import local_database, local_options
+from registry.cli.admin.accounts import audited_database, local_database, local_options
 from registry.cli.command import private_scope_option
 from registry.db import Database
 from registry.domain.models import now
@@ -39,7 +39,7 @@ def list_jobs(as_json: bool, **flags: Any) -> None:
 @local_options
 def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Let the service retry the job JOB_ID, which is set aside."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, job_id) as (_, database):
         job = _jobs(database).retry(job_id)
     console.show({**_fields(job), "state": job.state}, console.facts_table, as_json=as_json)
 
@@ -50,7 +50,7 @@ def retry_job(job_id: str, as_json: bool, **flags: Any) -> None:
 @local_options
 def discard_job(job_id: str, as_json: bool, **flags: Any) -> None:
     """Give up the job JOB_ID, which is set aside, and delete its package."""
-    with local_database(flags) as (settings, database):
+    with audited_database(flags, job_id) as (settings, database):
         job = _jobs(database).discard(job_id, JobFinding.of(structure_error("discarded", _DISCARDED)))
         package_spool(settings, database).remove(job_id)
     console.show({**_fields(job), "state": job.state}, console.facts_table, as_json=as_json)

@@ -42,10 +42,8 @@ def new_identity(as_json: bool, **flags: Any) -> None:
         try:
             transparency_log = TransparencyLog(database, now)
             key = _new_key(settings, transparency_log.identity_keys())
-            audit = Audit(database, now)
-            action = "log new-identity"
-            audit.begin(request_id="", actor="operator", role="admin", client="", action=action, target=key)
-            transparency_log.start_new_identity(key)
+            with Audit(database, now).of_command("admin log new-identity", key):
+                transparency_log.start_new_identity(key)
         finally:
             lock.release()
     console.show({"key": key}, console.facts_table, as_json=as_json)

@@ -12,7 +12,7 @@ import msgspec
 from registry.auth.oidc.publishers import NewTrustedPublisher, TrustedPublishers
 from registry.auth.revocations import Revocations
 from registry.cli import console
-from registry.cli.admin.accounts import local_database, local_options
+from registry.cli.admin.accounts import audited_database, local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
 from registry.domain.roles import Segment
@@ -55,7 +55,7 @@ def add_publisher(scope: str, skills: tuple[str, ...], claims: tuple[str, ...], 
         body["issuer"] = issuer
     if claims:
         body["claims"] = dict(claim.partition("=")[::2] for claim in claims)
-    with local_database(flags, creates=True) as (_, database):
+    with audited_database(flags, scope, creates=True) as (_, database):
         publisher = _publishers(database).add(convert(body, NewTrustedPublisher))
     console.show(msgspec.to_builtins(publisher), console.facts_table, as_json=as_json)
 
@@ -76,7 +76,7 @@ def list_publishers(as_json: bool, **flags: Any) -> None:
 @local_options
 def remove_publisher(publisher_id: str, as_json: bool, **flags: Any) -> None:
     """Remove the publisher PUBLISHER_ID. This revokes the tokens it has got."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, publisher_id) as (_, database):
         _publishers(database).remove(publisher_id)
     answer = {"id": publisher_id, "message": f"Publisher '{publisher_id}' removed"}
     console.show(answer, console.facts_table, as_json=as_json)
@@ -88,7 +88,7 @@ def remove_publisher(publisher_id: str, as_json: bool, **flags: Any) -> None:
 @local_options
 def trusted_only(scope: str, off: bool, as_json: bool, **flags: Any) -> None:
     """Let only trusted publishers publish to SCOPE."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, scope) as (_, database):
         name: str = convert(scope, Segment, field="SCOPE")
         _publishers(database).set_trusted_only(name, only=not off)
     console.show({"scope": scope, "trusted_only": not off}, console.facts_table, as_json=as_json)

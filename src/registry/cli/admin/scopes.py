@@ -11,7 +11,7 @@ import msgspec
 
 from registry.auth.private_scopes import MEMBER_ROLES, MemberRole, NewPrivateScope, PrivateScopes
 from registry.cli import console
-from registry.cli.admin.accounts import local_database, local_options
+from registry.cli.admin.accounts import audited_database, local_database, local_options
 from registry.db import Database
 from registry.domain.models import now
 from registry.domain.roles import Username
@@ -35,7 +35,7 @@ def scopes() -> None:
 @local_options
 def add_scope(scope: str, owner: str, as_json: bool, **flags: Any) -> None:
     """Make SCOPE private, before anything is published to it."""
-    with local_database(flags, creates=True) as (settings, database):
+    with audited_database(flags, scope, creates=True) as (settings, database):
         new = convert({"scope": scope, "owner": owner}, NewPrivateScope)
         entry = _scopes(database).add(new, settings.limits.private_scopes, refusing(settings, scope))
     console.show(msgspec.to_builtins(entry), console.facts_table, as_json=as_json)
@@ -55,7 +55,7 @@ def list_scopes(as_json: bool, **flags: Any) -> None:
 @local_options
 def close_scope(scope: str, as_json: bool, **flags: Any) -> None:
     """Serve SCOPE no more. Its skills and members are kept, and come back when it is added again."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, scope) as (_, database):
         _scopes(database).close(scope)
     answer = {"id": scope, "message": f"Scope '{scope}' closed"}
     console.show(answer, console.facts_table, as_json=as_json)
@@ -78,7 +78,7 @@ def list_members(scope: str, as_json: bool, **flags: Any) -> None:
 @local_options
 def set_member(scope: str, user: str, role: MemberRole, as_json: bool, **flags: Any) -> None:
     """Make USER a member of SCOPE, or change the role."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, scope) as (_, database):
         name: str = convert(user, Username, field="USER")
         member = _scopes(database).set_member(scope, name, role)
     console.show(msgspec.to_builtins(member), console.facts_table, as_json=as_json)
@@ -90,7 +90,7 @@ def set_member(scope: str, user: str, role: MemberRole, as_json: bool, **flags: 
 @local_options
 def remove_member(scope: str, user: str, as_json: bool, **flags: Any) -> None:
     """End the membership of USER in SCOPE."""
-    with local_database(flags) as (_, database):
+    with audited_database(flags, scope) as (_, database):
         _scopes(database).remove_member(scope, user)
     answer = {"id": user, "message": f"'{user}' is no member of the scope '{scope}' any more"}
     console.show(answer, console.facts_table, as_json=as_json)
