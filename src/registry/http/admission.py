@@ -76,7 +76,9 @@ async def _counted(services: Services, scope: Any, headers: Headers, role: str, 
         principal, quota = count(*request, only_cache=True)
     except NotCachedError:
         principal, quota = await quickly(services.database, count, *request)
-    request_state(scope).response_headers = quota.headers()
+    state = request_state(scope)
+    state.response_headers = quota.headers()
+    state.sender = principal
     if quota.is_exceeded:
         raise rate_limited("Too many requests in this minute", quota.reset_seconds)
     return principal

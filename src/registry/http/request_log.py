@@ -1,7 +1,8 @@
 """One log line per request, and the headers of every response. The outermost layer of the application.
 
-The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. The path is logged as it was
-sent, percent-encoded, and without the query, which may contain secrets.
+The line has: time, level, request_id, method, path, status, duration_ms, bytes, client. In a registry it also has
+the caller whose credential was sent, as the audit log names it, and the id of the token if it is narrowed. The path is
+logged as it was sent, percent-encoded, and without the query, which may contain secrets.
 """
 
 import logging
@@ -13,6 +14,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from registry import errors
+from registry.domain.roles import Principal
 from registry.http.envelope import error_answer, send_answer
 from registry.http.request_id import request_id_of
 from registry.http.request_state import request_state
@@ -92,12 +94,20 @@ class _Answered:
             return
         path = scope["raw_path"].decode("latin-1")
         milliseconds = self.seconds() * 1000
-        log_request(
-            self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"], level
+        fields = request_fields(
+            self.request_id, scope["method"], path, self.status, milliseconds, self._size, scope["client"]
         )
+        log_request({**fields, **_caller(request_state(scope).sender)}, level)
 
 
-def log_request(
+def _caller(sender: Principal | None) -> dict[str, str | None]:
+    """Return the fields that name the caller of a request, none without a credential."""
+    if sender is None or sender.credential is None:
+        return {}
+    return {"caller": sender.name} | ({"token": sender.token_id} if sender.narrowing else {})
+
+
+def request_fields(
     request_id: str,
     method: str,
     path: str,
@@ -105,10 +115,9 @@ def log_request(
     milliseconds: float,
     size: int,
     client: tuple[str, int] | None,
-    level: int = logging.INFO,
-) -> None:
-    """Write the log line of one request. `size` is the size of the response body in bytes."""
-    fields = {
+) -> dict[str, Any]:
+    """Return what the log line of each request has. `size` is the size of the response body in bytes."""
+    return {
         "request_id": request_id,
         "method": method,
         "path": path,
@@ -117,4 +126,8 @@ def log_request(
         "bytes": size,
         "client": client[0] if client else "-",
     }
+
+
+def log_request(fields: dict[str, Any], level: int = logging.INFO) -> None:
+    """Write the log line of one request."""
     _log.log(level, "request", extra={"fields": fields})

@@ -17,6 +17,7 @@ class RequestState:
     Attributes:
         request_id: The id of the request, empty until `request_id_of` settles it.
         principal: Who makes the request, None until the caller is admitted.
+        sender: Whose credential the request carries, admitted or not; None until it is read.
         ignored_query: The names in the query string that the operation does not have, percent-encoded.
         response_headers: Headers that the response carries besides its own, whatever part of the service makes it.
         valid_at: The catalog revision at which the response may be cached, None where it may not.
@@ -34,12 +35,14 @@ class RequestState:
         "principal",
         "request_id",
         "response_headers",
+        "sender",
         "valid_at",
     )
 
     def __init__(self) -> None:
         self.request_id = ""
         self.principal: Principal | None = None
+        self.sender: Principal | None = None
         self.ignored_query: Sequence[str] = ()
         self.response_headers: _Headers = ()
         self.valid_at: int | None = None

@@ -17,7 +17,7 @@ from registry.config.groups import LimitsSettings
 from registry.errors import RegistryError
 from registry.http.envelope import error_answer
 from registry.http.request_id import new_request_id, request_id_of
-from registry.http.request_log import log_request
+from registry.http.request_log import log_request, request_fields
 from registry.http.request_state import request_state
 from registry.http.response_headers import identifying_headers
 from registry.server.connections import Awaited, Connections
@@ -332,7 +332,7 @@ class LimitedProtocol(HttpToolsProtocol):
         head = b"".join(b"%s: %s\r\n" % line for line in lines)
         self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], head, body))
         if not self._in_body:
-            log_request(request_id, "-", path or "-", status, 0.0, len(body), self.client)
+            log_request(request_fields(request_id, "-", path or "-", status, 0.0, len(body), self.client))
         # Whatever the caller still sends is read and discarded.
         self._in_body = True
         self.transport.close()

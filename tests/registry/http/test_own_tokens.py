@@ -1,5 +1,6 @@
 """Tokens of users over HTTP: what they are for, on every way to change a skill, and the password of a user."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from support.clawhub import ClawHub
 from support.credentials import code, get_token
 from support.publishing import Registry, skill_package
 from support.servers import bearer, new_skill
+from support.waiting import wait_until
 
 PASSWORD = "correct horse battery staple"
 
@@ -228,3 +230,28 @@ def test_no_token_is_in_the_log_of_requests_or_the_audit_log(registry: Registry)
     audit = registry.api("GET", "/audit/export", headers=bearer(registry.token("admin")))
     assert text not in audit.text
     assert text.removeprefix("srt_") not in registry.log.read_text()
+
+
+def test_the_log_says_who_has_downloaded_a_version_and_with_which_token(registry: Registry) -> None:
+    registry.publish(skill_package("traced"), sign_in(registry))
+    token_id, token = make(registry, operations=["read"])
+    package, search = "/packages/acme/traced/1.0.0.zip", "/api/v1/search?q=traced"
+    key = registry.api("POST", "/auth/keys", json={"name": "ci"}, headers=bearer(registry.token("admin"))).json()[
+        "data"
+    ]
+    requests: list[tuple[str, dict[str, str], str]] = [
+        (package, token, f" caller=acme/ann token={token_id}"),
+        (package, sign_in(registry, "acme/cid"), " caller=acme/cid"),
+        (package, {"x-api-key": key["key"]}, f" caller=key-{key['id']}"),
+        (search, token, f" caller=acme/ann token={token_id}"),
+        (search, token, f" caller=acme/ann token={token_id}"),  # from the cache of answers
+        ("/api/v1/audit", sign_in(registry, "acme/cid"), " caller=acme/cid"),  # which is refused
+        (package, {}, ""),
+    ]
+    for number, (path, headers, _) in enumerate(requests):
+        registry.http.get(path, headers={"X-Request-ID": f"traced-{number}", **headers})
+    wait_until(lambda: registry.log.read_text().count("request_id=traced-") == len(requests))
+    lines = {line for line in registry.log.read_text().splitlines() if "request_id=traced-" in line}
+    said = {re.sub(r".*request_id=(\S+) .*client=127.0.0.1", r"\1", line) for line in lines}
+    assert said == {f"traced-{number}{caller}" for number, (_, _, caller) in enumerate(requests)}
+    assert token["Authorization"].removeprefix("Bearer ") not in registry.log.read_text()

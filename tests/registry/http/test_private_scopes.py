@@ -48,6 +48,13 @@ def publish(registry: Registry, package: bytes, caller: dict[str, str]) -> dict[
     return job
 
 
+def logged_caller(registry: Registry, request_id: str) -> str:
+    """Return who has sent a request, as the log says it."""
+    wait_until(lambda: f"request_id={request_id} " in registry.log.read_text())
+    (line,) = [line for line in registry.log.read_text().splitlines() if f"request_id={request_id} " in line]
+    return line.partition(" caller=")[2]
+
+
 def test_members_publish_find_and_download_what_nobody_else_sees(registry: Registry) -> None:
     publisher, reader = registry.caller("pia", "user"), registry.caller("bob/bob", "user")
     package = skill_package("marmoset", body=f"# {WORDS}\n")
@@ -57,6 +64,7 @@ def test_members_publish_find_and_download_what_nobody_else_sees(registry: Regis
         inside = registry.http.request("POST" if body else "GET", f"/scopes/acme{path}", json=body, headers=reader)
         assert inside.status_code == 200, inside.text
         assert "acme/marmoset" in inside.text
+        assert logged_caller(registry, inside.headers["X-Request-ID"]) == "bob/bob"
         outside = registry.http.request("POST" if body else "GET", path, json=body, headers=reader)
         assert "acme/marmoset" not in outside.text.replace("'acme/marmoset'", "")
     download = str(job["download_url"])
