@@ -89,6 +89,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(publishing, "_JOB_SECONDS", -1.0)
     monkeypatch.setattr(publishing, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(publishing, "_PAUSES", ())
     monkeypatch.setattr(backend, "_STALLED_SECONDS", -1.0)
     monkeypatch.setattr(backend, "_POLL_SECONDS", 0.0)
     Path("lines.ndjson").write_text('{"name": "a", "description": "b"}\n')
@@ -158,10 +159,7 @@ def one_wrong(route: str, body: bytes) -> Writer:
 
 @pytest.mark.parametrize("name", ["drip", "drip_head"])
 @pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
-def test_an_answer_that_never_ends_is_given_up(
-    server: HostileRegistry, args: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(publishing, "_ATTEMPTS", 1)
+def test_an_answer_that_never_ends_is_given_up(server: HostileRegistry, args: tuple[str, ...], name: str) -> None:
     server.write = getattr(server, name)
     result = run(server, *args, SKILL_REGISTRY_CLIENT_ANSWER_SECONDS="0.01")
     check(result, args)

@@ -8,6 +8,7 @@ import pytest
 from support.commands import Done
 from support.publishing import Registry, run, skill_package
 from support.servers import write_skill
+from support.spoiling_proxy import Passed, SpoilingProxy
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +79,41 @@ def test_a_package_waits_for_a_review_and_another_manager_decides(tmp_path: Path
         rejected = call("acme/bob", "reviews", "reject", job["job_id"], "--reason", "Not now.")
         assert (rejected.code, "is rejected" in rejected.out) == (0, True)
         assert "No package waits" in call("acme/bob", "reviews", "list").out
+
+
+@pytest.mark.parametrize("status", [0, 502, 504])
+@pytest.mark.parametrize("lost", ["POST /api/v1/registry/publish", "GET /api/v1/registry/publish/"])
+def test_an_answer_that_a_proxy_loses_fails_no_publish(
+    registry: Registry, tmp_path: Path, status: int, lost: str
+) -> None:
+    name = f"lost-{lost.partition(' ')[0].lower()}-{status}"
+    skill = write_skill(tmp_path, name, "Comes from a folder of its author.")
+    losses = iter((True, True))
+
+    def lose(answer: Passed) -> Passed:
+        is_lost = f"{answer.method} {answer.path}".startswith(lost) and next(losses, False)
+        return answer._replace(status=status, headers={}, body=b"<html>") if is_lost else answer
+
+    with SpoilingProxy(registry.url, lose) as proxy:
+        done = run_at(proxy.url, tmp_path, registry, "publish", str(skill))
+    assert (done.code, f"Published acme/{name} 1.0.0" in done.out) == (0, True), done.error
+    assert "trying again in 0.5 s" in done.error
+
+
+def test_an_answer_that_stays_lost_says_that_it_may_be_published(registry: Registry, tmp_path: Path) -> None:
+    skill = write_skill(tmp_path, "never-answered", "Comes from a folder of its author.")
+
+    def lose(answer: Passed) -> Passed:
+        return answer._replace(status=504, headers={}, body=b"") if answer.method == "POST" else answer
+
+    with SpoilingProxy(registry.url, lose) as proxy:
+        done = run_at(proxy.url, tmp_path, registry, "publish", str(skill))
+    assert (done.code, "504" in done.error, "It may be published all the same" in done.error) == (1, True, True)
+    again = run(tmp_path, registry, "publish", str(skill), "--json")
+    assert (again.code, again.json["status"]) == (0, "unchanged")
+
+
+def run_at(url: str, folder: Path, registry: Registry, *args: str) -> Done:
+    """Run a command as `run` does, through a proxy before the registry."""
+    token = registry.caller()["Authorization"].removeprefix("Bearer ")
+    return Done(folder, *args, "--server", url, SKILL_REGISTRY_CLIENT_API_KEY=token)

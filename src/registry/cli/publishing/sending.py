@@ -14,14 +14,16 @@ from registry.cli import console
 from registry.cli.backend import CommandFailed, Data, Progress
 from registry.cli.publishing.packages import first_of
 from registry.cli.remote import answers, publishing_answers
-from registry.cli.remote.client import ConnectionFailed, RegistryClient
+from registry.cli.remote.client import AnswerLost, ConnectionFailed, RegistryClient
 from registry.cli.risk import warn_of_risk
 from registry.domain.api import API
 from registry.packages.refusal import PackageRefused
 
 ACCEPTED, HELD, UNCHANGED = "accepted", "held", "unchanged"
 
-_ATTEMPTS = 3
+_PAUSES = (0.5, 2.0, 5.0)
+"""Seconds before the further attempts, so that a restart of the registry, or of a proxy before it, fails no publish."""
+
 _POLL_SECONDS = 0.3
 _JOB_SECONDS = 600.0
 _LONGEST_WAIT = 120.0
@@ -148,23 +150,41 @@ class Sender:
         }
 
     def _upload(self, kind: Any, path: str, package: BinaryIO) -> Data:
-        """Send a package, again if the connection breaks, and return the answer. Raises CommandFailed."""
+        """Send a package, again if the answer is lost, and return the answer. Raises CommandFailed."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
         upload = partial(self._client.upload, kind, f"{API}{path}", package, headers)
-        for _ in range(_ATTEMPTS - 1):
-            with suppress(ConnectionFailed):
-                return _when_admitted(upload)
-        return _when_admitted(upload)
+        try:
+            return _persistent(partial(_when_admitted, upload), AnswerLost)
+        except AnswerLost as error:
+            told = "" if self._dry_run else ". It may be published all the same: run the command again, to be sure"
+            raise AnswerLost(f"{error}{told}") from None
 
     def _wait(self, job_id: str) -> Data:
         """Return a job when it has ended or waits for a review, or after the time limit. Raises CommandFailed."""
         deadline = time.monotonic() + _JOB_SECONDS
         while True:
             path = f"{API}/registry/publish/{quote(job_id, safe='')}/status"
-            job: Data = self._client.call(publishing_answers.Publishing, "GET", path)
+            ask = partial(self._client.call, publishing_answers.Publishing, "GET", path)
+            job = _persistent(ask, ConnectionFailed)
             if job["completed_at"] or job["status"] == HELD or time.monotonic() > deadline:
                 return job
             time.sleep(_POLL_SECONDS)
+
+
+def _persistent(call: Callable[[], Any], lost: type[ConnectionFailed]) -> Data:
+    """Return what a request returns, which is sent again if `lost` is raised, or the server is busy.
+
+    Raises CommandFailed.
+    """
+    for seconds in _PAUSES:
+        try:
+            return cast(Data, call())
+        except CommandFailed as error:
+            if not isinstance(error, lost) and error.code != "SERVICE_UNAVAILABLE":
+                raise
+            console.note(f"{error}; trying again in {seconds:g} s")
+        time.sleep(seconds)
+    return cast(Data, call())
 
 
 def _when_admitted(upload: Callable[[], Any]) -> Data:

@@ -41,11 +41,18 @@ _MAX_REASON, _MAX_MESSAGE = 200, 2_000
 _SECONDS = re.compile(r"[0-9]{1,9}")
 """The header `Retry-After`, if it is no date."""
 
+_OF_PROXIES = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+"""What a proxy answers while the server behind it does not."""
+
 _RELAYED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 
 
 class ConnectionFailed(CommandFailed):
-    """No answer arrived: the request can be sent again."""
+    """No answer arrived."""
+
+
+class AnswerLost(ConnectionFailed):
+    """The connection broke, or a proxy gave up: the server may have done what was requested."""
 
 
 class Limits(NamedTuple):
@@ -224,7 +231,9 @@ class RegistryClient:
             if (why := tls_reason(error)) is not None:
                 raise ConnectionFailed(f"{self.base} cannot be reached over https: {why}") from None
             reason = (str(error) or type(error).__name__)[:_MAX_REASON]
-            raise ConnectionFailed(f"{self.base} does not answer ({reason}): is it running?") from None
+            was_sent = isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError)
+            kind = AnswerLost if was_sent else ConnectionFailed
+            raise kind(f"{self.base} does not answer ({reason}): is it running?") from None
         if response.is_success or (relays and response.status_code in _RELAYED):
             return response.content
         needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
@@ -340,7 +349,8 @@ def _failure(response: httpx.Response) -> CommandFailed:
     except (WrongShape, KeyError, TypeError):
         if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             return CommandFailed(_too_large(response.request))
-        return CommandFailed(f"the server answered {response.status_code} {response.reason_phrase[:_MAX_REASON]}")
+        kind = AnswerLost if response.status_code in _OF_PROXIES else CommandFailed
+        return kind(f"the server answered {response.status_code} {response.reason_phrase[:_MAX_REASON]}")
     after = response.headers.get("Retry-After", "")
     failure.retry_after = float(after) if _SECONDS.fullmatch(after) else None
     failure.etag = response.headers.get("ETag")

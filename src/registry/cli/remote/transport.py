@@ -24,7 +24,8 @@ _LEAST_RATE = 1 << 10
 """The bytes per second at which a request must be taken, or else sending it is given up."""
 
 _BLOCK = 1 << 16
-_FAULTS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ProxyError)
+_UNSENT = (httpcore.ConnectError, httpcore.UnsupportedProtocol, httpcore.ProxyError)
+_BROKEN = (httpcore.NetworkError, httpcore.ProtocolError)
 
 _HTTP_PROXIES = frozenset({"http", "https"})
 
@@ -61,13 +62,15 @@ class LimitedTransport(httpx.BaseTransport):
         self._pool = _pool(_proxy_of(url, proxies), {"ssl_context": certificates, "network_backend": backend})
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Return a whole answer. Raises httpx.TransportError."""
+        """Return a whole answer. Raises httpx.TransportError: httpx.ConnectError if nothing was sent."""
         self._clock.start(request.extensions["timeout"]["read"], int(request.headers.get("Content-Length", 0)))
         try:
             return self._exchanged(request)
         except (httpcore.TimeoutException, TimeoutError):
             raise httpx.ReadTimeout("no whole answer in time") from None
-        except _FAULTS as error:
+        except _UNSENT as error:
+            raise httpx.ConnectError(str(error) or type(error).__name__) from None
+        except _BROKEN as error:
             raise httpx.NetworkError(str(error) or type(error).__name__) from None
 
     def _exchanged(self, request: httpx.Request) -> httpx.Response:
