@@ -216,3 +216,22 @@ def test_what_an_upgrade_changes_is_shown_before_it_is_done(watched: Watched, tm
             page.get_by_role("button", name="Upgrade", exact=True).click()
             expect(page.locator(".markdown h1")).to_contain_text("Finer carving")
             assert not (running.skills_dir / "whittle" / "assets").exists()
+
+
+def test_a_deleted_skill_can_be_brought_back_and_the_dialog_says_what_stays(
+    watched: Watched, enter: Enter, publishing: Registry
+) -> None:
+    publishing.finished(publishing.publish(skill_package("withdrawn")))
+    page = enter("/skills/acme/withdrawn", "manager")
+    expect(page.get_by_role("region", name="Install")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete withdrawn")).to_have_count(0)  # it is of another scope
+    page = enter("/skills/acme/withdrawn", "admin")
+    page.get_by_role("button", name="Delete withdrawn").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Requests that name a version still get its files.")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator(".detail header .badge").first).to_have_text("removed")
+    assert publishing.get("/packages/acme/withdrawn/1.0.0.zip").status_code == 200
+    page.get_by_role("button", name="Bring back withdrawn").click()
+    expect(page.get_by_role("button", name="Delete withdrawn")).to_be_visible()
+    assert publishing.get("/api/v1/skills/acme/withdrawn").status_code == 200

@@ -3,7 +3,8 @@
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { call, pathOf, post } from "./api.js";
 import { tellChosen } from "./feedback.js";
-import { isRegistry, refreshStatus, service, useMay } from "./service.js";
+import { isPublished, isRecord } from "./package.js";
+import { isRegistry, refreshStatus, service, useMay, useMayPublishTo } from "./service.js";
 import { problem } from "./states.js";
 import { store } from "./store.js";
 import { Text } from "./text.js";
@@ -22,13 +23,14 @@ export function useStanding(skill) {
   return { installed: skill.installed, id: skill.id, ...known };
 }
 
-/** Return what can be done with a skill: it is installed from a source, taken off this machine, brought back, or deleted for good. */
+/** Return what can be done with a skill: it is installed from a source, taken off this machine, brought back, or deleted. */
 function possible(skill, state, inRegistry) {
   if (state.gone) return state.isKept ? "restore" : null;
   if (state.installed) return "uninstall";
   if (skill.source === "local") return null;
   if (skill.source !== "registry") return "install";
-  return inRegistry ? "delete" : null; // others install it on their machines, with the line that its card shows
+  if (!inRegistry) return null; // others install it on their machines, with the line that its card shows
+  return isRecord(skill, service.get()) ? "delete" : "yank";
 }
 
 const WORDS = {
@@ -36,6 +38,7 @@ const WORDS = {
   uninstall: ["Uninstall", "Uninstalling…"],
   restore: ["Bring back", "Bringing back…"],
   delete: ["Delete", "Deleting…"],
+  yank: ["Delete", "Deleting…"],
 };
 
 async function carryOut(action, skill, state) {
@@ -46,18 +49,20 @@ async function carryOut(action, skill, state) {
   }
   if (action === "restore") {
     await post(`/api/v1/skills/${pathOf(state.id)}/restore`);
-    return remember(skill.id, { installed: true, gone: false, id: state.id });
+    return remember(skill.id, { installed: skill.source !== "registry", gone: false, id: state.id });
   }
   await call("DELETE", `/api/v1/skills/${pathOf(state.id)}`);
   const isListed = action === "uninstall" && skill.source !== "local" && skill.source !== "registry";
-  return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true, isKept: action === "uninstall", id: state.id });
+  const isKept = action !== "delete"; // the versions of a record are gone for good
+  return remember(skill.id, isListed ? { installed: false } : { installed: false, gone: true, isKept, id: state.id });
 }
 
 /** The button of a skill, and what it says while and after it works. */
 export function Action({ skill, isFull = false }) {
   const state = useStanding(skill);
   const inRegistry = isRegistry(service.use());
-  const mayChange = useMay("manager");
+  const mayPublish = useMayPublishTo(skill.id);
+  const mayChange = useMay("manager") && (mayPublish || !isPublished(skill, service.get()));
   const [phase, setPhase] = useState({});
   const action = possible(skill, state, inRegistry);
   if (!mayChange || !action || (action !== "install" && !isFull)) return null; // a list offers nothing that removes
@@ -85,6 +90,8 @@ export function Action({ skill, isFull = false }) {
 const WARNINGS = {
   uninstall: "Its folder leaves the skills directory, with everything in it. It can be brought back for a month.",
   delete: "It is removed from the registry for everybody, with all its versions.",
+  yank: "All its versions are yanked: it leaves lists and search, and can be brought back. " +
+    "Requests that name a version still get its files. To refuse them for ever, an administrator revokes the version.",
 };
 
 function Confirm({ skill, action, onYes, onNo }) {

@@ -296,3 +296,14 @@ def delete_version(
         services.publishing.set_state(caller, skill_id, version, "yanked", etags)
     else:
         services.versions.delete(skill_id, version, Conditions(etags, caller))
+
+
+def deletion_message(services: Services, skill_id: str, version: str | None = None) -> str:
+    """Return what an answer says of a skill, or one version of it, that was deleted just now."""
+    what = f"Skill '{skill_id}'" if version is None else f"Version {version} of skill '{skill_id}'"
+    if not services.is_published(skill_id):
+        return f"{what} deleted"
+    return (
+        f"{what} deleted: {'every version' if version is None else 'it'} is yanked, which can be undone. Requests that "
+        "name the version still get its files; an administrator can revoke it"
+    )

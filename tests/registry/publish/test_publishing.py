@@ -239,7 +239,9 @@ def test_a_published_version_is_yanked_only_in_the_state_that_the_caller_knows(r
     assert code_of(registry.http.delete(path, headers={**caller, "If-Match": tag})) == "412 PRECONDITION_FAILED"
     assert registry.get(path).status_code == 200
     tag = registry.get(path).headers["ETag"]
-    assert registry.http.delete(path, headers={**caller, "If-Match": tag}).status_code == 200
+    deleted = registry.http.delete(path, headers={**caller, "If-Match": tag})
+    assert deleted.status_code == 200
+    assert "yanked, which can be undone. Requests that name the version still" in deleted.json()["data"]["message"]
     assert registry.get(path).json()["data"]["withdrawn"]["state"] == "yanked"
 
 

@@ -131,7 +131,7 @@ async def delete_version(
     path_id = skill_id(request)
     caller = principal_of(request.scope)
     await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
-    message = f"Version {version} of skill '{path_id}' deleted"
+    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id, version)
     return Ok(DeletedVersion(skill_id=path_id, version=version, message=message))
 
 

@@ -198,9 +198,8 @@ async def delete_skill(
     path_id, caller = skill_id(request), request_state(request.scope).principal
     remove = partial(skills.uninstall_skill, cascade=cascade)
     removed = await ORDINARY_POOL.run(remove, services, path_id, if_match(request), caller)
-    return Ok(
-        RemovedSkills(id=path_id, message=f"Skill '{path_id}' deleted", removed=removed if len(removed) > 1 else UNSET)
-    )
+    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id)
+    return Ok(RemovedSkills(id=path_id, message=message, removed=removed if len(removed) > 1 else UNSET))
 
 
 @post(

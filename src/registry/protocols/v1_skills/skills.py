@@ -128,7 +128,8 @@ async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServic
     await ORDINARY_POOL.run(
         skills.uninstall_skill, services, path_id, if_match(request), request_state(request.scope).principal
     )
-    return DeletedSkillObject(data=Deleted(id=path_id, message=f"Skill '{path_id}' deleted"), id=path_id)
+    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id)
+    return DeletedSkillObject(data=Deleted(id=path_id, message=message), id=path_id)
 
 
 SKILLS = [list_v1_skills, get_v1_skill, create_v1_skill, delete_v1_skill]

@@ -125,9 +125,8 @@ async def delete_v1_version(
     path_id = skill_id(request)
     caller = principal_of(request.scope) if services.settings.profile == "registry" else None
     await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
-    deleted = DeletedVersion(
-        skill_id=path_id, version=version, message=f"Version {version} of skill '{path_id}' deleted"
-    )
+    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id, version)
+    deleted = DeletedVersion(skill_id=path_id, version=version, message=message)
     return DeletedVersionObject(data=deleted, id=version, version=version)
 
 
