@@ -40,12 +40,11 @@ from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
 from registry.domain.repository_addresses import RepositoryAddress, of_owner
-from registry.domain.skill_file import SKILL_FILE
 from registry.errors import RegistryError
 from registry.install.schemas import SkillRequest
 from registry.project.manifest_file import ManifestFile
 from registry.project.skills_json import OtherSkill, is_other_lock, skills_in
-from registry.runtime.home_folder import expanded
+from registry.runtime.home_folder import expanded, skill_folder
 
 _PARTS_OF_ADDRESS = 2
 
@@ -293,7 +292,7 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, wish
     except RegistryError as error:
         command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {error.message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
-        path = _skill_folder(expanded(origin.path))  # the server has another working directory
+        path = skill_folder(expanded(origin.path))  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=str(path), editable=wishes.editable)
     elif wishes.editable:
         command.stop(f"{text}: --editable needs a folder", command.WRONG_USAGE)
@@ -304,11 +303,6 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, wish
     named = text if is_address else origin
     act = installing(SkillRequest(origin=named, save=not wishes.no_save, offline=wishes.offline), registries.default)
     return text, act if manifest is None else recorded(manifest, act, origin)
-
-
-def _skill_folder(path: Path) -> Path:
-    """Return the folder of a skill whose SKILL.md is named; other paths as they are."""
-    return path.parent if path.name.lower() == SKILL_FILE.lower() and path.is_file() else path
 
 
 def _of_github(text: str) -> str:

@@ -57,15 +57,23 @@ def _is_executable(head: bytes) -> bool:
 
 
 def author_warnings(path: str, data: bytes) -> Iterator[Finding]:
-    """Yield warnings about a file that the author may not mean to publish: it has secrets or no content yet."""
+    """Yield warnings about a file that the author cannot mean to publish: with secrets, without content, or broken."""
     if is_secret(path):
         message = "a file of this name usually holds keys or passwords, and all who read the skill can read it"
         yield quality_warning("secret-file", message, path, "low")
     if is_lfs_pointer(data):
         message = "the file is a pointer of git LFS, and all who install the skill get the pointer: run git lfs pull"
         yield quality_warning("lfs-pointer", message, path)
+    if _is_crlf_script(data[:_HEAD]):
+        message = "its first line ends as on Windows (CRLF), so Linux and macOS cannot start it: save it with LF"
+        yield quality_warning("crlf-script", message, path)
     if path == SKILL_FILE and (placeholder := placeholder_in(data.decode("utf-8", "replace"))):
         yield quality_warning("placeholder", f"the file still says '{placeholder}'", SKILL_FILE)
+
+
+def _is_crlf_script(head: bytes) -> bool:
+    """Return whether a file names its interpreter in a line whose end would become a part of that name."""
+    return head.startswith(b"#!") and head.partition(b"\n")[0].endswith(b"\r")
 
 
 def layout_warnings(files: Iterable[FileEntry], outside: Iterable[str]) -> Iterator[Finding]:

@@ -1,7 +1,9 @@
-"""Paths that people write: with `~`, and with `..`."""
+"""Paths that people write: with `~`, with `..`, and of a SKILL.md in place of its folder."""
 
 import os
 from pathlib import Path
+
+from registry.domain.skill_file import SKILL_FILE
 
 
 def expanded(path: str) -> Path:
@@ -17,3 +19,8 @@ def expanded(path: str) -> Path:
         return place
     plain, real = Path(os.path.normpath(place)), Path(os.path.realpath(place))
     return plain if os.path.realpath(plain) == str(real) else real
+
+
+def skill_folder(path: Path) -> Path:
+    """Return the folder of a skill whose SKILL.md is named; other paths as they are."""
+    return path.parent if path.name.lower() == SKILL_FILE.lower() and path.is_file() else path

@@ -26,7 +26,18 @@ def test_a_folder_is_published(registry: Registry, tmp_path: Path) -> None:
     again = run(tmp_path, registry, "publish", str(skill), "--json")
     assert (again.code, again.json["status"], again.json["skill_id"]) == (0, "unchanged", "acme/from-folder")
     (skill / "notes.md").write_text("New.\n")
-    run(tmp_path, registry, "publish", str(skill)).complains(1, "acme/from-folder", "already", "notes.md")
+    run(tmp_path, registry, "publish", str(skill / "SKILL.md")).complains(
+        1, "acme/from-folder", "already", "notes.md", "such as to 1.0.1, below 'metadata' in SKILL.md"
+    )
+
+
+def test_a_version_below_a_published_one_is_told_of(registry: Registry, tmp_path: Path) -> None:
+    package = tmp_path / "package.zip"
+    for version, told in (("1.10.0", ""), ("1.9.0", "acme/stepping 1.10.0 is higher: it stays what installations get")):
+        package.write_bytes(skill_package("stepping", version))
+        done = run(tmp_path, registry, "publish", str(package))
+        assert (done.code, "is higher" in done.error) == (0, bool(told))
+        assert told in done.error
 
 
 def test_a_zip_is_published_as_it_is_and_yanked(registry: Registry, tmp_path: Path) -> None:

@@ -83,6 +83,17 @@ def test_a_pointer_of_git_lfs_is_a_warning_and_no_skill_file(registry: Registry)
     assert (refused.status_code, "SKILL.md is a pointer of git LFS" in refused.text) == (400, True), refused.text
 
 
+def test_a_script_with_line_ends_of_windows_is_a_warning(registry: Registry) -> None:
+    scripts = {
+        "scripts/a.sh": b"#!/bin/sh\r\necho\r\n",
+        "scripts/b.sh": b"#!/bin/sh\necho \r\n",
+        "scripts/c.bat": b"rem\r\n",
+    }
+    checked = check(registry, skill_package("windows", files=scripts)).json()["data"]
+    told = [(one["field"], one["kind"]) for one in checked["warnings"] if "CRLF" in one["message"]]
+    assert told == [("scripts/a.sh", "quality_warning")]
+
+
 def test_a_package_that_would_be_rejected_is_so_with_the_same_reasons(registry: Registry) -> None:
     before = left(registry)
     package = skill_package("refused", files={"tool": b"\x7fELF\x02\x01\x01" + bytes(64)})

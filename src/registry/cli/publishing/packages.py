@@ -15,6 +15,7 @@ from registry.outbound.git_run import GitError
 from registry.packages.authoring import AuthorFolder, Reading
 from registry.packages.ignored_files import ignored_by_git
 from registry.packages.refusal import PackageRefused
+from registry.runtime.home_folder import skill_folder
 
 NAMED = 5
 """How many files a message names."""
@@ -29,12 +30,12 @@ class AuthorPackage(NamedTuple):
 
 @contextmanager
 def opened_package(path: Path, environment: Mapping[str, str], *, include_secrets: bool) -> Iterator[AuthorPackage]:
-    """Open a zip as it is, or pack a folder: equal files give equal bytes.
+    """Open a zip as it is, or pack a folder, which the path of its SKILL.md names too: equal files give equal bytes.
 
     Raises CommandFailed if it is no package, or holds what its author cannot mean to publish.
     """
     with tempfile.TemporaryFile() as packed:
-        package = _zip(path, packed, environment)
+        package = _zip(skill_folder(path), packed, environment)
         with package.file:
             _check(package.file, include_secrets=include_secrets)
             yield package

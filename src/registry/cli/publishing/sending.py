@@ -118,7 +118,7 @@ class Sender:
         if changed := _changed(package, files):
             raise CommandFailed(
                 f"{skill_id} {named.version} is published already, with other files ({first_of(changed)}): raise the "
-                "version, in SKILL.md or skill-project.toml"
+                f"version, such as to {_next(named.version)}, below 'metadata' in SKILL.md or in skill-project.toml"
             )
         return self._unchanged(skill_id, named.version)
 
@@ -139,6 +139,10 @@ class Sender:
             skill = self._client.call(answers.Skill, "GET", f"{API}/skills/{quote(job['skill_id'])}")
             if skill["version"] == job["version"]:
                 warn_of_risk(skill)
+            else:
+                console.note(
+                    f"{job['skill_id']} {skill['version']} is higher: it stays what installations get by default"
+                )
         return {**job, **self._addresses(job["skill_id"])}
 
     def _addresses(self, skill_id: str) -> Data:
@@ -205,6 +209,12 @@ def _version_at(location: str | None) -> tuple[str, str] | None:
     _, mark, rest = (location or "").partition(f"{API}/skills/")
     skill_id, versions, version = rest.partition("/versions/")
     return (unquote(skill_id), unquote(version)) if mark and versions else None
+
+
+def _next(version: str) -> str:
+    """Return the version after another one."""
+    major, minor, patch = version.split(".")
+    return f"{major}.{minor}.{int(patch) + 1}"
 
 
 def _digest(package: BinaryIO) -> str:
