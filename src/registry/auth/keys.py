@@ -63,6 +63,12 @@ class MadeKey(ApiKey, kw_only=True):
     key: str
 
 
+def id_of(text: str) -> str:
+    """Return the id of the API key with this text; other texts as they are, such as ids."""
+    parts = _KEY.fullmatch(text)
+    return parts[1] if parts else text
+
+
 def has_keys(database: Database) -> bool:
     """Return whether there is an API key that is not revoked."""
     return bool(database.read("select 1 from api_keys where revoked_at is null limit 1"))

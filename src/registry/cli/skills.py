@@ -15,11 +15,12 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
-from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark
+from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark, withdrawn_of
 from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.results import show_list
 from registry.config.settings import Settings
 from registry.domain.api import API
+from registry.domain.withdrawals import is_revoked
 from registry.runtime.data_dir import running_server
 from registry.services.schemas import ListSort, SearchFilters
 
@@ -189,7 +190,7 @@ def _version_tables(version: console.Data) -> Iterator[console.Part]:
     if remark := withdrawal_remark(version):
         yield remark
     yield from version.get("changes", [])
-    if "/" in version["skill_id"]:
+    if "/" in version["skill_id"] and not is_revoked(withdrawn_of(version)):
         yield f"Install it: skill-registry install {version['skill_id']}@{version['version']}"
 
 

@@ -77,6 +77,17 @@ def test_versions_are_listed_and_shown(registry: Registry, project: Path) -> Non
     assert "# csv-cleanup 1.0.0" in Done(project, "show", "csv-cleanup@1.0.0", "--content").out
 
 
+def test_a_revoked_version_is_not_offered(registry: Registry, project: Path) -> None:
+    package = skill_package("taken-back", "1.0.0")
+    assert registry.finished(registry.publish(package, registry.caller()))["status"] == "accepted"
+    show = ("show", "acme/taken-back@1.0.0", "--server", registry.url)
+    assert "Install it: skill-registry install acme/taken-back@1.0.0" in Done(project, *show).out
+    revoke = "/api/v1/registry/skills/acme/taken-back/1.0.0/revoke"
+    registry.http.post(revoke, headers=registry.caller("acme/root", "admin")).raise_for_status()
+    shown = Done(project, *show).out
+    assert ("revoked: version 1.0.0 was revoked on" in shown, "Install it" in shown) == (True, False)
+
+
 def test_outdated_lists_newer_versions_and_changes_nothing(registry: Registry, project: Path) -> None:
     assert Done(project, "outdated").out == ""
     registry.finished(registry.publish(skill_package("csv-cleanup", "1.1.0"), registry.caller()))

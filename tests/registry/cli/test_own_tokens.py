@@ -44,6 +44,22 @@ def test_a_user_makes_uses_and_revokes_a_token(registry: Registry, tmp_path: Pat
     Done(tmp_path, "tokens", *wrong).complains(1, "outside your scope")
 
 
+def test_a_token_that_has_leaked_is_revoked_by_its_text(registry: Registry, tmp_path: Path) -> None:
+    login = ("login", "--server", registry.url, "--username", "acme/ann", "--password-stdin")
+    assert Done(tmp_path, *login, stdin="correct horse\n").code == 0
+    made = Done(tmp_path, "tokens", "create", "leaky", "--for", "read", "--json").json
+    revoke = ("tokens", "revoke", made["token"], "--server", registry.url)
+    assert "has ended" in Done(tmp_path, *revoke, XDG_CONFIG_HOME=str(tmp_path / "another")).out
+    assert Done(tmp_path, "tokens", "list", "--json").json["tokens"] == []
+    again = Done(tmp_path, *revoke)
+    assert (again.code, made["token"] in again.error) == (1, False)
+    key = Done(tmp_path, "admin", "keys", "create", "--data-dir", str(registry.data_dir), "--json").json["key"]
+    Done(tmp_path, "tokens", "revoke", key, "--server", registry.url).complains(1, "administrator revokes API keys")
+    revoked = Done(tmp_path, "admin", "keys", "revoke", key, "--data-dir", str(registry.data_dir), "--json")
+    assert revoked.json["id"] == key.split("_")[1]
+    registry.wait_for(lambda: registry.api("GET", "/skills", headers={"x-api-key": key}).status_code == 401)
+
+
 def test_a_user_changes_the_password(registry: Registry, tmp_path: Path) -> None:
     login = ("login", "--server", registry.url, "--username", "acme/ann", "--password-stdin")
     assert Done(tmp_path, *login, stdin="correct horse\n").code == 0

@@ -18,6 +18,9 @@ from registry.domain.models import now, timestamp
 
 _PATH = f"{API}/auth/tokens"
 _PAGE = 100
+_BEGINNINGS = ("srt_", "eyJ", "sk_")
+"""What the texts of tokens of users, of sign-ins and of API keys begin with."""
+
 _DAYS = 90
 _MOST_DAYS = 366
 
@@ -91,9 +94,20 @@ def create_token(
 @click.argument("token_id")
 @_options
 def revoke_token(token_id: str, as_json: bool, server: str | None, **flags: Any) -> None:
-    """Revoke the token TOKEN_ID. This cannot be undone."""
-    path = f"{_PATH}/{quote(token_id, safe='')}"
-    told = _signed_in(flags, server, lambda client: cast(Data, client.call(answers.Told, "DELETE", path)))
+    """Revoke the token TOKEN_ID. This cannot be undone.
+
+    It may also be the text of a token that has leaked, of any user. That needs no login.
+    """
+    if token_id.startswith(_BEGINNINGS):
+        settings = command.load(flags)
+        try:
+            with RegistryClient(command.server_of(settings, server, flags), token_id, Limits.of(settings)) as client:
+                told = client.call(answers.Told, "POST", "/auth/logout")
+        except (CommandFailed, OSError) as error:
+            command.stop(error)
+    else:
+        path = f"{_PATH}/{quote(token_id, safe='')}"
+        told = _signed_in(flags, server, lambda client: cast(Data, client.call(answers.Told, "DELETE", path)))
     console.show(told, console.facts_table, as_json=as_json)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from registry.auth.access import signing_keys
 from registry.auth.audit import OPERATOR, Audit
-from registry.auth.keys import ApiKeys, NewKey
+from registry.auth.keys import ApiKeys, NewKey, id_of
 from registry.auth.revocations import Revocations
 from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
@@ -114,7 +114,8 @@ def list_keys(as_json: bool, **flags: Any) -> None:
 @click.argument("key_id")
 @local_options
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
-    """Revoke the API key KEY_ID. This cannot be undone."""
+    """Revoke the API key KEY_ID, which may also be the text of the key. This cannot be undone."""
+    key_id = id_of(key_id)
     with audited_database(flags, key_id) as (_, database):
         revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)
