@@ -217,6 +217,13 @@ def default_server(settings: Settings) -> str | None:
     return servers[0] if len(servers) == 1 else None
 
 
+def has_credential_for(settings: Settings, url: str) -> bool:
+    """Return whether `client.server` or the server of a login is the registry at a URL. Raises CommandFailed."""
+    named = settings.client.server
+    servers = [*([named.reveal()] if named else []), *login_servers(settings)]
+    return not {server_name(server) for server in servers}.isdisjoint(_places(url))
+
+
 def login_servers(settings: Settings) -> list[str]:
     """Return the servers with a stored login, the valid ones if there are any. Raises CommandFailed."""
     try:

@@ -35,7 +35,7 @@ from registry.cli.installing.steps import (
     restoring,
 )
 from registry.cli.search.last_search import report_install
-from registry.cli.user_registries import Registries, registries_of
+from registry.cli.user_registries import Registries, SkillPage, registries_of, skill_page, with_pages
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
@@ -103,7 +103,7 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
     """
     wishes = _wishes(flags, origins, registry)
     settings = command.load(dict(flags))
-    registries = registries_of(settings, registry)
+    registries = with_pages(registries_of(settings, registry), settings, origins)
     saves = bool(origins) and not wishes.no_save and server is None
     if origins:
         manifest = ManifestFile(settings.project.file) if saves else None
@@ -285,6 +285,9 @@ def _of_other_lock(skill: OtherSkill, registries: Registries, manifest: Manifest
 
 def _step(text: str, registries: Registries, manifest: ManifestFile | None, wishes: _Wishes) -> Step:
     """Return the step for an argument of the command. `manifest` is the file that must name the skill then."""
+    page = skill_page(text) if registries.given is None else None
+    if page is not None and page.url in registries.named:
+        return _step(page.skill, registries._replace(given=page.url), manifest, wishes)
     try:
         text = _of_github(text)
         is_address = isinstance(classify(text), RepositoryAddress)
@@ -302,7 +305,22 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, wish
         origin = _at_service(origin, registries.given)
     named = text if is_address else origin
     act = installing(SkillRequest(origin=named, save=not wishes.no_save, offline=wishes.offline), registries.default)
+    if page is not None:
+        act = _hinting(act, page)
     return text, act if manifest is None else recorded(manifest, act, origin)
+
+
+def _hinting(act: Act, page: SkillPage) -> Act:
+    """Return what is done for an address that looks like the page of a skill in a registry."""
+
+    def hinting(backend: CommandBackend) -> Row:
+        try:
+            return act(backend)
+        except CommandFailed as error:
+            hint = f"if it is the page of a skill in a registry: skill-registry install {page.skill} --from {page.url}"
+            raise CommandFailed(f"{error}; {hint}", error.code) from None
+
+    return hinting
 
 
 def _of_github(text: str) -> str:

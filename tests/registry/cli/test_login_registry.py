@@ -77,6 +77,31 @@ def test_versions_are_listed_and_shown(registry: Registry, project: Path) -> Non
     assert "# csv-cleanup 1.0.0" in Done(project, "show", "csv-cleanup@1.0.0", "--content").out
 
 
+@pytest.mark.parametrize(
+    ("path", "version"),
+    [
+        ("/skills/acme/regex-builder", "1.2.0"),
+        ("/skills/acme/regex-builder@1.0.0?file=SKILL.md#text-a", "1.0.0"),
+        ("/packages/acme/regex-builder/1.0.0.zip", "1.0.0"),
+    ],
+)
+def test_the_address_of_a_page_of_the_registry_is_installed(
+    registry: Registry, project: Path, path: str, version: str
+) -> None:
+    Done(project, "init", "--project")
+    done = Done(project, "install", f"{registry.url}{path}", "--json")
+    assert (done.code, done.json["results"][0]["resolved_version"]) == (0, version), done.error
+    manifest = (project / "skill-project.toml").read_text()
+    assert f'type = "registry", url = "{registry.url}", skill = "acme/regex-builder"' in manifest
+
+
+def test_the_address_of_a_page_of_another_registry_says_what_to_write(registry: Registry, tmp_path: Path) -> None:
+    page = f"{registry.url}/scopes/corp/skills/acme/regex-builder@1.0.0"
+    Done(tmp_path, "install", page).complains(
+        1, f"skill-registry install acme/regex-builder@1.0.0 --from {registry.url}/scopes/corp"
+    )
+
+
 def test_a_revoked_version_is_not_offered(registry: Registry, project: Path) -> None:
     package = skill_package("taken-back", "1.0.0")
     assert registry.finished(registry.publish(package, registry.caller()))["status"] == "accepted"
