@@ -109,6 +109,9 @@ def test_what_is_configured_and_does_not_work_fails(tmp_path: Path) -> None:
     assert (done.code, checks(done)["data directory"][0]) == (1, "fails")
     done = Done(tmp_path, "doctor", "--json", PATH="")
     assert checks(done)["git"][0] == "missing"
+    (tmp_path / "registry.toml").write_text('profile = "registry"\n')
+    done = Done(tmp_path, "doctor", "--json", SKILL_REGISTRY_CONFIG=str(tmp_path / "registry.toml"))
+    assert checks(done)["package cache"][:2] == ("ok", "a registry has none")
 
 
 @pytest.mark.parametrize("is_file", [True, False])

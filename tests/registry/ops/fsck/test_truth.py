@@ -168,6 +168,12 @@ def test_revoked_packages_with_a_public_url_are_reported(kept: KeptRegistry) -> 
     ]
 
 
+def test_the_package_of_a_revoked_version_may_be_removed(kept: KeptRegistry) -> None:
+    (package,) = kept.folder.glob("**/skills/acme/bad-1.0.0.zip")
+    package.unlink()
+    assert kept.inspect().drift == []
+
+
 def test_a_skill_whose_folder_is_gone_stays_until_a_scan(kept: KeptRegistry) -> None:
     (kept.folder / "skills" / "local-one").rename(kept.folder / "away")
     (drift,) = kept.inspect(repair=True).drift
