@@ -41,6 +41,12 @@ async def admit(
     return principal
 
 
+async def count_again(services: Services, scope: Any, role: str, rate: Rate) -> None:
+    """Count one more request of an admitted caller, for a body of several. Raises UNAUTHORIZED, RATE_LIMITED."""
+    if request_state(scope).principal is not None:
+        await _counted(services, scope, _headers(scope, basic=False), role, rate)
+
+
 async def admit_again(services: Services, scope: Any, role: str, *, basic: bool = False) -> None:
     """Check the credential of a request that was admitted a while ago. Raises UNAUTHORIZED, FORBIDDEN."""
     principal = await quickly(services.database, services.registry.access.identify, _headers(scope, basic=basic))

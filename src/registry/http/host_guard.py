@@ -16,7 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from registry.auth.locality import is_forwarded
 from registry.domain.hosts import bare, host_of
 from registry.errors import RegistryError, forbidden
-from registry.http.envelope import error_answer, send_answer
+from registry.http.envelope import HttpResponse, error_answer, send_answer
 
 PROBES = frozenset({"/healthz", "/readyz"})
 
@@ -37,8 +37,13 @@ class _Caller(NamedTuple):
     sites: list[str]
 
 
+def enveloped(_: str, refusal: RegistryError) -> HttpResponse:
+    """Return the response to a refused request in the envelope, whatever its path is."""
+    return error_answer(refusal)
+
+
 class HostGuard:
-    """Wraps an ASGI application; refusals are the FORBIDDEN envelope.
+    """Wraps an ASGI application; refusals are FORBIDDEN.
 
     Args:
         app: The application to protect.
@@ -47,6 +52,7 @@ class HostGuard:
         allowed_hosts: Names and addresses, without port, that are allowed besides the loopback ones.
         allowed_origins: Origins whose pages may send any request. `*` lets pages of any origin read.
         any_host: Whether any name is allowed, because every request needs a credential.
+        answer: Returns the response that refuses a request to a path.
         on_proxied: Called for each request that a proxy has forwarded.
     """
 
@@ -58,10 +64,12 @@ class HostGuard:
         allowed_origins: Sequence[str] = (),
         *,
         any_host: bool = False,
+        answer: Callable[[str, RegistryError], HttpResponse] = enveloped,
         on_proxied: Callable[[str], None] | None = None,
     ) -> None:
         self._app = app
         self._any_host = any_host
+        self._answer = answer
         self._on_proxied = on_proxied
         self._any_address = bind in _ANY_ADDRESS
         self._hosts = {bare(host) for host in (*allowed_hosts, bind, *_LOOPBACK)} - _ANY_ADDRESS
@@ -76,7 +84,7 @@ class HostGuard:
             self._on_proxied("a proxy has forwarded the request")
         caller = _caller(scope["headers"])
         if (refusal := self._refusal(scope["method"], caller)) is not None:
-            await send_answer(send, error_answer(refusal))
+            await send_answer(send, self._answer(scope["path"], refusal))
         elif not self._origins:
             await self._app(scope, receive, send)
         elif scope["method"] == "OPTIONS" and self._answers(caller) and _is_preflight(scope["headers"]):

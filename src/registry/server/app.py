@@ -16,10 +16,10 @@ from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
 from registry.config.groups.protocols import ProtocolName
-from registry.domain.api import API
-from registry.errors import not_found
+from registry.domain.api import API, SCOPES_PATH
+from registry.errors import RegistryError, not_found
 from registry.http.compression import COMPRESSED_FROM_BYTES, LEVEL, Compression
-from registry.http.envelope import answer_exception
+from registry.http.envelope import HttpResponse, answer_exception, error_answer
 from registry.http.openapi.schemas import CardSchemas, StructSchemas
 from registry.http.query_params import StrictQueryParams, page
 from registry.http.request_body import StrictRequest
@@ -67,7 +67,8 @@ from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
 from registry.protocols.clawhub.errors import answer_plainly
 from registry.protocols.git import GIT
 from registry.protocols.git.marketplaces import Marketplaces
-from registry.protocols.mcp.route import MCP
+from registry.protocols.mcp.route import MCP, MCP_PATH
+from registry.protocols.mcp.route import refusal as mcp_refusal
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
 from registry.protocols.well_known import WELL_KNOWN
@@ -211,6 +212,12 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
         return answer_problem(request, exception)
     is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
+
+
+def refused_host(path: str, refusal: RegistryError) -> HttpResponse:
+    """Return the response to a request for another host or from another origin, as the protocol of the path has it."""
+    is_mcp = path == MCP_PATH or (path.startswith(f"{SCOPES_PATH}/") and path.endswith(MCP_PATH))
+    return mcp_refusal(refusal) if is_mcp else error_answer(refusal)
 
 
 _BATCHES_OF_CALLER = 4

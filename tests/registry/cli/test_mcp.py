@@ -74,6 +74,23 @@ def test_an_agent_uses_a_registry_with_a_credential(tmp_path: Path) -> None:
         assert refused.json["error"]["code"] == -32603
 
 
+def test_a_batch_and_a_large_message_are_answered_in_lines(tmp_path: Path) -> None:
+    """Where nothing says the version, a batch is answered. A large message gets the reason of the server."""
+    write_skill(tmp_path / "skills", "whittle", "Carves zebrawood spoons with great care.")
+    ping = '{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+    batch = f'[{ping % 1},{{"jsonrpc":"2.0","method":"notifications/initialized"}},{ping % 2}]'
+    large = json.dumps({"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"text": "x" * (1 << 20)}})
+    with RunningServer(tmp_path) as server:
+        local = Done(tmp_path, "mcp", "--data-dir", str(tmp_path / "other"), stdin=f"{batch}\n[]\n")
+        relayed = Done(tmp_path, "mcp", "--server", server.url, stdin=f"{batch}\n{large}\n")
+    pongs: list[Any] = [{"jsonrpc": "2.0", "id": number, "result": {}} for number in (1, 2)]
+    both, empty = map(json.loads, local.out.splitlines())
+    assert (both, empty["error"]["code"]) == (pongs, -32600)
+    both, refused = map(json.loads, relayed.out.splitlines())
+    assert (both, refused["id"]) == (pongs, 3)
+    assert refused["error"]["message"] == "The body is larger than 1,048,576 bytes"
+
+
 class Agent:
     """A process that an agent has started, and keeps."""
 

@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mcp import Client, MCPError
 
@@ -367,16 +368,89 @@ def test_an_outsider_reads_and_installs_nothing(host: Host) -> None:
     assert "Only programs on this machine" in refused["content"][0]["text"]
 
 
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def refusal(answer: httpx.Response) -> tuple[int, int, str]:
+    """Return the status of a refused request, and what its body says as JSON-RPC has it."""
+    body = answer.json()
+    assert (body["jsonrpc"], body["id"], set(body["error"])) == ("2.0", None, {"code", "message", "data"})
+    return answer.status_code, body["error"]["code"], body["error"]["data"]["code"]
+
+
 def test_a_page_of_another_origin_is_refused(host: Host) -> None:
-    answer = host.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, Origin="http://evil.example")
-    assert answer.status_code == 403
+    answer = host.post(PING, Origin="http://evil.example")
+    assert refusal(answer) == (403, -32600, "FORBIDDEN")
 
 
 def test_without_a_credential_a_registry_answers_401(host: Host) -> None:
     if not host.headers:
         pytest.skip("the local profile asks for none")
-    answer = host.server.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    answer = host.server.http.post("/mcp", json=PING)
+    assert refusal(answer) == (401, -32600, "UNAUTHORIZED")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_what_is_refused_unread_is_an_error_of_the_protocol(host: Host) -> None:
+    large = host.post({**PING, "params": {"text": "x" * (1 << 20)}})
+    assert refusal(large) == (413, -32600, "PAYLOAD_TOO_LARGE")
+    assert "larger than 1,048,576 bytes" in large.json()["error"]["message"]
+    assert refusal(host.post(PING, **{"Content-Encoding": "gzip"})) == (415, -32600, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_sdk_shows_why_a_large_request_is_refused(host: Host, mode: str) -> None:
+    async def use(client: Client) -> None:
+        with pytest.raises(MCPError, match="The body is larger than 1,048,576 bytes"):
+            await client.call_tool("search_skills", {"query": "x" * (1 << 20)})
+
+    host.run(mode, use)
+
+
+def test_a_batch_of_the_only_version_with_batches(host: Host) -> None:
+    call = {"name": "get_skill", "arguments": {"id": host.skill_id}}
+    notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    reading = {**PING, "id": "b", "method": "tools/call", "params": call}
+    messages = [notification, PING, reading, {**PING, "method": "x"}]
+    for headers in ({}, {"Mcp-Protocol-Version": "2025-03-26"}):
+        answer = host.post([*messages, 5], **headers)
+        assert answer.status_code == 200
+        pong, read, unknown, faulty = answer.json()
+        assert pong == {"jsonrpc": "2.0", "id": 1, "result": {}}
+        assert (read["id"], "zebrawood" in read["result"]["content"][0]["text"]) == ("b", True)
+        assert (unknown["error"]["code"], faulty["id"], faulty["error"]["code"]) == (-32601, None, -32600)
+        silent = host.post([notification, notification], **headers)
+        assert (silent.status_code, silent.content) == (202, b"")
+    modern = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+    assert host.post([modern]).json()[0]["error"]["code"] == -32020
+    for version in ("2025-06-18", "2026-07-28"):
+        refused = host.post([PING], **{"Mcp-Protocol-Version": version})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
+
+
+def test_a_batch_is_bounded(tmp_path: Path) -> None:
+    large = write_skill(tmp_path / "skills", "large", "Holds a large file.")
+    (large / "a.bin").write_bytes(b"\xff" * (7 << 20))
+    with RunningServer(tmp_path) as server:
+        host = Host(server, "large", {})
+        for count in (0, 21):
+            answer = host.post([PING] * count)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+            assert f"1 to 20 messages: this one has {count}" in answer.json()["error"]["message"]
+        reading = {**PING, "method": "resources/read", "params": {"uri": "skill://large/a.bin"}}
+        answers = host.post([{**reading, "id": number} for number in range(20)]).json()
+    assert [one["id"] for one in answers] == list(range(20))
+    refused = [one["error"]["message"] for one in answers if "error" in one]
+    assert len(refused) == 16  # each of the others takes 9.3 MiB as base64
+    assert "send this request in a body of its own" in refused[0]
+
+
+def test_each_message_of_a_batch_counts_as_a_request(tmp_path: Path) -> None:
+    with Registry(tmp_path, "--limits-reads-per-minute", "30") as registry:
+        host = Host(registry, "", registry.caller("reader", "user"))
+        answer = host.post([PING] * 20)
+        assert (answer.status_code, answer.headers["RateLimit-Remaining"]) == (200, "10")
+        assert refusal(host.post([PING] * 20)) == (429, -32600, "RATE_LIMITED")
 
 
 def test_records_and_skills_of_other_names_are_read_but_no_resources(host: Host) -> None:

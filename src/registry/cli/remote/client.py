@@ -44,8 +44,6 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 _OF_PROXIES = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 """What a proxy answers while the server behind it does not."""
 
-_RELAYED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
-
 
 class ConnectionFailed(CommandFailed):
     """No answer arrived."""
@@ -179,7 +177,7 @@ class RegistryClient:
         return content.decode("utf-8", "replace")
 
     def relay(self, path: str, content: bytes, headers: dict[str, str]) -> bytes:
-        """Send JSON to a path of the server and return the content of the answer, whose status may be 400 or 404."""
+        """Send JSON to a path of the server and return the content of the answer, which may be an error of JSON-RPC."""
         headers = {"Content-Type": "application/json", **headers}
         return self._send("POST", path, relays=True, content=content, headers=headers, timeout=self._seconds(long=True))
 
@@ -234,9 +232,12 @@ class RegistryClient:
             was_sent = isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError)
             kind = AnswerLost if was_sent else ConnectionFailed
             raise kind(f"{self.base} does not answer ({reason}): is it running?") from None
-        if response.is_success or (relays and response.status_code in _RELAYED):
+        if response.is_success:
             return response.content
-        needs_login = response.status_code == HTTPStatus.UNAUTHORIZED and path.startswith(API)
+        is_unauthorized = response.status_code == HTTPStatus.UNAUTHORIZED
+        if relays and not is_unauthorized and _is_message(response):
+            return response.content
+        needs_login = is_unauthorized and (relays or path.startswith(API))
         failure = _failure(response)
         if failure.code == "NOT_FOUND" and (service := service_of(self.base)) != self.base:
             raise CommandFailed(
@@ -355,6 +356,15 @@ def _failure(response: httpx.Response) -> CommandFailed:
     failure.retry_after = float(after) if _SECONDS.fullmatch(after) else None
     failure.etag = response.headers.get("ETag")
     return failure
+
+
+def _is_message(response: httpx.Response) -> bool:
+    """Return whether the body of a response is a message of JSON-RPC."""
+    try:
+        answer = read_answer(response.content)
+    except WrongShape:
+        return False
+    return isinstance(answer, dict) and "jsonrpc" in answer
 
 
 def _too_large(request: httpx.Request) -> str:

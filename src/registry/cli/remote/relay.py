@@ -1,5 +1,6 @@
 """Relays messages of the Model Context Protocol to a server. An agent gets one line of JSON for each, and no other."""
 
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from registry.cli.backend import CommandFailed
 from registry.cli.remote.answers import WrongShape, checked, read_answer
 from registry.cli.remote.client import RegistryClient
-from registry.protocols.mcp.messages import McpError, failure, http_headers, parse
+from registry.protocols.mcp.messages import McpError, each_answered, failure, http_headers, parse
 
 
 class _Fault(msgspec.Struct):
@@ -24,11 +25,15 @@ class _Response(msgspec.Struct, omit_defaults=True):
     error: _Fault | msgspec.UnsetType = msgspec.UNSET
 
 
-def relayed(client: RegistryClient, message: bytes) -> bytes | None:
-    """Return the server's response to a message as one line of JSON, None for a notification.
+def relayed(client: RegistryClient, body: bytes) -> bytes | None:
+    """Return the server's response to a message, or to each of a batch, as one line of JSON; None for notifications.
 
-    What is no response to this message becomes an error of JSON-RPC.
+    What is no response to a message becomes an error of JSON-RPC.
     """
+    return each_answered(body, partial(_relayed, client))
+
+
+def _relayed(client: RegistryClient, message: bytes) -> bytes | None:
     try:
         request = parse(message)
         content = client.relay("/mcp", message, http_headers(request))

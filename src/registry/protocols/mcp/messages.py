@@ -7,7 +7,7 @@ complete and how long it may be kept. The versions before begin with `initialize
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -15,11 +15,16 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from registry import __version__
+from registry.domain.addresses import redact_text
+from registry.errors import RegistryError
 from registry.parsing.json_document import JsonUnreadable, read_json
 from registry.parsing.strict_json import MAX_VALUES, has_more_values
 
 MODERN = "2026-07-28"
-HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+BATCHING = "2025-03-26"
+"""The only version in which a body may be several messages."""
+
+HANDSHAKE = ("2025-11-25", "2025-06-18", BATCHING, "2024-11-05")
 """The versions with a handshake, the newest first. Clients leave a server that answers with one they do not know."""
 
 INITIALIZE = "initialize"
@@ -55,6 +60,9 @@ _KEPT_METHODS = frozenset(
 
 
 _NAMED_BY: Mapping[str, str] = MappingProxyType({"tools/call": "name", "prompts/get": "name", "resources/read": "uri"})
+_MAX_BATCH = 20
+"""Messages in one batch."""
+
 _BASE64 = "=?base64?"
 _PLAIN = re.compile(r"[\x21-\x7e]+(?: +[\x21-\x7e]+)*")
 
@@ -98,6 +106,39 @@ def parse(body: bytes) -> Message:
         return msgspec.convert(value, Message)
     except msgspec.ValidationError as error:
         raise McpError(INVALID_REQUEST, f"The body must be one JSON-RPC request or notification: {error}") from None
+
+
+def batched(body: bytes) -> Sequence[bytes] | None:
+    """Return the messages of a batch; None if a body is anything else. Raises McpError for a batch out of bounds."""
+    if not body.lstrip().startswith(b"["):
+        return None
+    try:
+        messages = [bytes(message) for message in read_json(body, list[msgspec.Raw])]
+    except JsonUnreadable:
+        raise McpError(PARSE_ERROR, "The body is not JSON") from None
+    if has_more_values(body, MAX_VALUES):
+        raise McpError(INVALID_REQUEST, f"The body has more than {MAX_VALUES:,} values")
+    if not 1 <= len(messages) <= _MAX_BATCH:
+        raise McpError(INVALID_REQUEST, f"A batch must have 1 to {_MAX_BATCH} messages: this one has {len(messages):,}")
+    return messages
+
+
+def joined(answers: Iterable[bytes | None]) -> bytes | None:
+    """Return the responses to the messages of a batch as one line of JSON; None if it had only notifications."""
+    responses = [answer for answer in answers if answer is not None]
+    return b"[%s]" % b",".join(responses) if responses else None
+
+
+def each_answered(body: bytes, answered: Callable[[bytes], bytes | None]) -> bytes | None:
+    """Return what is answered to a message, or to each of a batch, as one line of JSON; None for notifications.
+
+    For bodies that do not say their version, as over standard input.
+    """
+    try:
+        messages = batched(body)
+    except McpError as error:
+        return msgspec.json.encode(error_response(UNSET, error))
+    return answered(body) if messages is None else joined(map(answered, messages))
 
 
 def check_version(message: Message) -> None:
@@ -157,6 +198,14 @@ def response(message: Message, result: dict[str, Any]) -> dict[str, Any]:
 def encoded(message: Message, result: dict[str, Any]) -> bytes:
     """Return the response with a result as one line of JSON."""
     return msgspec.json.encode(response(message, result))
+
+
+def refused(error: RegistryError) -> McpError:
+    """Return a refusal of the service as an error of the protocol. `data` has its code and the broken rules."""
+    data: dict[str, Any] = {"code": error.code}
+    if error.details:
+        data["details"] = [{"field": each.field, "message": redact_text(each.message)} for each in error.details]
+    return McpError(INTERNAL_ERROR if error.status >= 500 else INVALID_REQUEST, redact_text(error.message), data)
 
 
 def failure(body: bytes, error: Exception) -> bytes | None:
