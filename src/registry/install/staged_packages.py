@@ -94,7 +94,8 @@ class StagedPackages:
 
         The rules for installing apply; those for publishing to an uploaded zip. `named` is the name of the skill in its
         source, by default that of its folder, repository or file.
-        Raises VALIDATION_ERROR with every fault of the package, OSError, and what the registry of a release raises.
+        Raises VALIDATION_ERROR with every fault of the package, or because of the OutboundError that kept it from being
+        fetched; OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised, `on_fetched` before the package is checked. A package of the
         cache whose files have the digest that is `known` is not fetched again. With `takes_only`, the only skill in the
         folders of a repository or zip stands for it.
@@ -210,7 +211,7 @@ class StagedPackages:
             with self._fetcher.fetching(wanted) as fetched:
                 yield fetched
         except OutboundError as error:
-            raise validation_error(FieldError("origin", str(error))) from None
+            raise validation_error(FieldError("origin", str(error))) from error
 
     def resolved(self, address: RepositoryAddress, with_credentials: WithCredentials) -> Origin:
         """Return the origin that an address means in its repository. Raises OutboundError, VALIDATION_ERROR."""

@@ -19,6 +19,8 @@ from registry.domain.origins import (
     RegistryOrigin,
     SourceOrigin,
     ZipOrigin,
+    address_within,
+    install_command,
 )
 from registry.domain.source_entry import REGISTRY, Listed
 from registry.domain.version_requirement import admits, is_exact
@@ -43,6 +45,7 @@ from registry.install.registries import ChosenRelease
 from registry.install.schemas import NOT_INSTALLED, LocalChanges, Outcome, UpgradeBody, UpgradeData, UpgradeResult
 from registry.install.staged_packages import Known, Staged
 from registry.outbound import OutboundError
+from registry.outbound.git_run import GitPlaceMissing
 from registry.packages.package import Package
 from registry.packages.update_diff import FileChanges
 from registry.skill_folder import has_digest, tree_digest
@@ -124,8 +127,9 @@ class Upgrader:
             result.outcome, result.reason, result.local_changes = "immutable", str(reason), reason.changes
         except RegistryError as error:
             result.reason = "; ".join(fault.message for fault in error.details) or error.message
+            result.reason += self._way_to_new_place(stored, install, error.__cause__)
         except OutboundError as error:
-            result.reason = str(error)
+            result.reason = str(error) + self._way_to_new_place(stored, install, error)
         except OSError as error:
             if self._is_changed_by_another(stored, install):
                 result.outcome, result.reason = "immutable", _CHANGED_MEANWHILE
@@ -133,6 +137,24 @@ class Upgrader:
                 _log.exception("cannot upgrade skill %s", stored.skill.id)
                 result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
         return result
+
+    def _way_to_new_place(self, stored: StoredSkill, install: InstallRecord | None, error: BaseException | None) -> str:
+        """Return, as the end of a reason, how to follow a skill that has left its folder, its branch or its tag."""
+        if not isinstance(error, GitPlaceMissing) or install is None or not isinstance(install.origin, GitOrigin):
+            return ""
+        removal = f"skill-registry uninstall {stored.skill.id}"
+        try:
+            places = self._fetcher.places(self._offers.with_credentials(install.origin))
+        except OutboundError:
+            return ""
+        if not places:
+            return f", and no other folder of this name: it stays as it is, or '{removal}' removes it"
+        url = install.origin.url
+        addresses = [
+            address_within(msgspec.structs.replace(place, url=url), place.subdir) if place.subdir else url
+            for place in places
+        ]
+        return f": {removal}, then {' or '.join(map(install_command, addresses))}"
 
     def _is_changed_by_another(self, stored: StoredSkill, install: InstallRecord | None) -> bool:
         """Return whether another upgrade of the folder is running, or has just ended."""

@@ -7,7 +7,8 @@ import logging
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -25,9 +26,11 @@ from registry.outbound.git_run import (
     GitError,
     GitLimitReached,
     GitLimits,
+    GitPlaceMissing,
     GitRedirected,
     GitRun,
     git_program,
+    ref_in_words,
 )
 from registry.outbound.git_submodules import submodule_notes, submodule_refusal
 
@@ -90,8 +93,27 @@ class Git:
         # `name^{}` is the commit that an annotated tag points at.
         commit = commits.get(f"{refspec}^{{}}") or commits.get(refspec)
         if not commit:
-            raise GitError(f"{redact_url(origin.url)} has no {refspec}")
+            raise GitPlaceMissing(f"{redact_url(origin.url)} has no {ref_in_words(refspec)}")
         return commit
+
+    def places(self, origin: GitOrigin) -> Sequence[GitOrigin]:
+        """Return where the skill of an origin may be, of which its repository lacks the folder or the ref.
+
+        That is at its ref, else at the default branch: in folders of the same name. Raises OutboundError.
+        """
+        for ref in dict.fromkeys((origin.ref, None)):
+            with suppress(GitPlaceMissing):
+                folders = self._following(msgspec.structs.replace(origin, ref=ref), self._folders_named)
+                if folders:
+                    return [msgspec.structs.replace(origin, ref=ref, subdir=folder) for folder in folders]
+        return ()
+
+    def _folders_named(self, origin: GitOrigin) -> Sequence[str | None]:
+        with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
+            run = self._run(origin, Path(folder))
+            run("init", "--quiet", "--template=", ".")
+            run(*_FETCH, "--depth=1", "--filter=blob:none", "--", run.url, _refspec(origin.ref))
+            return _named_like(run, _fetched_commit(run), origin.subdir) if origin.subdir else [None]
 
     def refs(self, origin: GitOrigin) -> Mapping[str, str]:
         """Return the commit of each branch and tag of a repository, by `refs/heads/…` and `refs/tags/…`.
@@ -246,12 +268,20 @@ def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
     """
     if origin.subdir is not None and (refusal := submodule_refusal(run, commit, origin.subdir)):
         return refusal
-    suffix = f"/{origin.subdir}/{SKILL_FILE}".lower()
+    places = _named_like(run, commit, origin.subdir) if origin.subdir else []
+    named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places)
+    but = f", but {named}" if named else ""
+    return GitPlaceMissing(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{but}")
+
+
+def _named_like(run: GitRun, commit: str, subdir: str) -> list[str]:
+    """Return the first folders with a SKILL.md whose paths end as that of a folder, else those of the same name."""
     paths = run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0")
-    places = [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(suffix)]
-    named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places[:_MOST_NAMED])
-    meant = f": write {named}" if named else ""
-    return GitError(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{meant}")
+    for end in (subdir, subdir.rpartition("/")[2]):
+        suffix = f"/{end}/{SKILL_FILE}".lower()
+        if places := [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(suffix)]:
+            return places[:_MOST_NAMED]
+    return []
 
 
 def _fetched_commit(run: GitRun) -> str:

@@ -36,6 +36,7 @@ _TOO_LARGE = b"File too large"
 _REFUSED_BY_PROXY = re.compile(
     rb"error: (407)\b|CONNECT tunnel failed, response (\d{3})|HTTP code (\d{3}) from proxy after CONNECT"
 )
+_NO_REF = re.compile(rb"couldn't find remote ref (\S+)")
 _REDIRECTED = re.compile(rb"The requested URL returned error: 30[12378]\b")
 _EXPLAINED = (
     (b"The requested URL returned error: 403", "its server refuses access (403)"),
@@ -99,6 +100,10 @@ class GitRedirected(GitError):
     """A repository is at another address now."""
 
 
+class GitPlaceMissing(GitError):
+    """A repository has no such branch, tag or folder."""
+
+
 class GitLimits(NamedTuple):
     """The limits of one operation.
 
@@ -113,6 +118,14 @@ class GitLimits(NamedTuple):
     size: int = 100 << 20
     memory_bytes: int = 1 << 30
     size_setting: str = "limits.git_bytes"
+
+
+def ref_in_words(refspec: str) -> str:
+    """Return the name of a branch or tag for people."""
+    kind = {"refs/heads/": "branch ", "refs/tags/": "tag "}
+    return next(
+        (word + refspec.removeprefix(start) for start, word in kind.items() if refspec.startswith(start)), refspec
+    )
 
 
 def git_program() -> str:
@@ -201,6 +214,8 @@ class GitRun:
         if self._has_proxy and (refused := _REFUSED_BY_PROXY.search(errors)):
             status = next(filter(None, refused.groups())).decode()
             return GitError(f"{self._name} cannot be read: the proxy refuses it ({status})")
+        if missing := _NO_REF.search(errors):
+            return GitPlaceMissing(f"{self._name} has no {ref_in_words(missing[1].decode('utf-8', 'replace'))}")
         failure = GitRedirected if _REDIRECTED.search(errors) else GitError
         return failure(f"{self._name} cannot be read: {_reason(errors, self.folder)}")
 

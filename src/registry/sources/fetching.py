@@ -2,7 +2,7 @@
 
 import posixpath
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -124,6 +124,13 @@ class Fetcher:
     def latest(self, origin: GitOrigin) -> str:
         """Return the current commit of an origin. Raises OutboundError."""
         return self._git.latest(origin)
+
+    def places(self, origin: GitOrigin) -> Sequence[GitOrigin]:
+        """Return where the skill of an origin may be, of which its repository lacks the folder or the ref.
+
+        Raises OutboundError.
+        """
+        return self._git.places(origin)
 
     def fetch(self, origin: Origin, into: Path) -> Fetched:
         """Fetch a repository into the folder `into`, or a URL into the file `into`, which must not exist.

@@ -69,6 +69,36 @@ def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(wo
     assert getattr(lock["moving"].origin, "subdir", None) == "moving"
 
 
+def test_a_skill_that_has_left_its_folder_or_its_branch_is_named_with_its_new_place(world: World) -> None:
+    files = {f"a/{name}/SKILL.md": skill_md(name) for name in ("adze", "awl", "axe")}
+    world.skills.commit(files)
+    world.skills.git("checkout", "--quiet", "-b", "work")
+    world.skills.commit({"a/auger/SKILL.md": skill_md("auger")})
+    url = world.hub.url("skills")
+    branches = {"adze": {"branch": "main"}, "auger": {"branch": "work"}}
+    for name in ("adze", "auger", "awl", "axe"):
+        ref = {"ref": branches[name]} if name in branches else {}
+        world.installed(origin={"type": "git", "url": url, "subdir": f"a/{name}"} | ref)
+    world.skills.git("mv", "a", "b")
+    world.skills.commit()
+    world.skills.git("branch", "--quiet", "--delete", "--force", "main")
+    world.skills.git("branch", "--quiet", "--move", "work", "trunk")
+    world.skills.git("rm", "-r", "--quiet", "b/axe")
+    world.skills.commit()
+    world.skills.git("symbolic-ref", "HEAD", "refs/heads/trunk")
+    reasons = {name: world.upgraded(name)["reason"].replace("***@", "") for name in ("adze", "auger", "awl", "axe")}
+    for name, lost in (("adze", "branch main"), ("auger", "branch work"), ("awl", "folder a/awl, but b/awl")):
+        ways = f"skill-registry uninstall {name}, then skill-registry install {url}/tree/HEAD/b/{name}"
+        assert reasons[name] == f"{url} has no {lost}: {ways}"
+    assert reasons["axe"] == (
+        f"{url} has no folder a/axe, and no other folder of this name: it stays as it is, "
+        "or 'skill-registry uninstall axe' removes it"
+    )
+    world.server.api("DELETE", "/skills/adze")
+    assert world.installed(origin=f"{url}/tree/HEAD/b/adze")["id"] == "adze"
+    assert world.upgraded("adze")["outcome"] == "up_to_date"
+
+
 def test_what_an_index_names_is_compared_with_its_digest(world: World) -> None:
     place = "/.well-known/agent-skills"
 
