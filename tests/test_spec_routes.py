@@ -111,6 +111,11 @@ GET     /api/v1/skills/{id}/usage                   user
 GET     /api/v1/skills/{id}/view                    user
 GET     /api/v1/skills/{id}/files                   user
 GET     /api/v1/skills/{id}/files/{path}            user
+GET     /api/v1/skills/{id}/versions                user
+GET     /api/v1/skills/{id}/versions/{version}      user
+GET     /api/v1/skills/{id}/versions/{version}/files         user
+GET     /api/v1/skills/{id}/versions/{version}/files/{path}  user
+GET     /api/v1/skills/{id}/versions/{version}/findings      user
 GET     /api/v1/search                              user
 POST    /api/v1/search/feedback                      user
 GET     /api/v1/search/feedback                      manager
@@ -226,12 +231,7 @@ DELETE  /api/search/feedback                         manager
 DELETE  /api/search/feedback/own                     user
 GET     /api/reindex/{job_id}                       manager
 POST    /api/v1/skills/{id}/versions                manager
-GET     /api/v1/skills/{id}/versions                user
-GET     /api/v1/skills/{id}/versions/{version}      user
 DELETE  /api/v1/skills/{id}/versions/{version}      manager
-GET     /api/v1/skills/{id}/versions/{version}/files         user
-GET     /api/v1/skills/{id}/versions/{version}/files/{path}  user
-GET     /api/v1/skills/{id}/versions/{version}/findings      user
 GET     /api/v1/auth/keys                           admin
 POST    /api/v1/auth/keys                           admin
 GET     /auth/oidc/audience                         public

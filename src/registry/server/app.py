@@ -30,7 +30,7 @@ from registry.http.routes.advisories import ADVISORIES
 from registry.http.routes.auth import AUTH
 from registry.http.routes.badge import get_badge
 from registry.http.routes.change_feed import CHANGE_FEED, CHANGES
-from registry.http.routes.code import CODE_V1, VERSIONS
+from registry.http.routes.code import CODE_V1, READ_VERSIONS, VERSIONS
 from registry.http.routes.content import CONTENT
 from registry.http.routes.discovery import DISCOVERY
 from registry.http.routes.feed import FEED
@@ -109,7 +109,7 @@ _SKILL_ROUTES = [
 PROFILE_B: Mapping[str, Sequence[Any]] = MappingProxyType(
     {
         "/": [*PROBES, *PAGES, *PLAIN_FILES, *INDEX, *FEED, to_version_1],
-        API: [*_SKILL_ROUTES, *SOURCES, *MANIFEST, *SERVICE],
+        API: [*_SKILL_ROUTES, *SOURCES, *READ_VERSIONS, *VERSION_FILES, *MANIFEST, *SERVICE],
         "/v1": V1_SKILLS,
         MIRROR_PREFIX: MIRRORS,
     }

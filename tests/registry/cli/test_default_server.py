@@ -112,6 +112,23 @@ def test_the_server_of_the_data_directory_is_used_while_it_runs(tmp_path: Path) 
     assert not (tmp_path / ".skill-registry").exists()
 
 
+def test_the_versions_of_a_folder_are_shown_by_its_server_as_without_one(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path / "skills", "plane", "Planes zebrawood boards.")
+    commands = (("versions", "plane"), ("show", "plane@1.0.0"), ("show", "--content", "plane@1.0.0"))
+    with RunningServer(tmp_path) as server:
+        at = ("--data-dir", str(server.data_dir))
+        of_server = [Done(tmp_path, *command, *at) for command in commands]
+        Done(tmp_path, "versions", "adze", *at).complains(1, "Skill 'adze' not found")
+        (file,) = server.api("GET", "/skills/plane/versions/1.0.0/files").json()["data"]
+        assert file["path"] == "SKILL.md"
+        assert server.api("GET", "/skills/plane/versions/1.0.0/findings").json()["data"]["risk"] == "none"
+        assert server.api("POST", "/skills/plane/versions", json={"version": "2.0.0"}).status_code == 405
+    alone = [Done(tmp_path, *command, *at) for command in commands]
+    assert [(done.code, done.out) for done in of_server] == [(done.code, done.out) for done in alone]
+    assert of_server[0].out.startswith("Version")
+    assert of_server[2].out == (folder / "SKILL.md").read_text()
+
+
 def test_a_data_directory_on_the_command_line_comes_before_a_login(tmp_path: Path, logins: Logins) -> None:
     log_in(logins, "https://a.example")
     with RunningServer(tmp_path) as server:

@@ -135,5 +135,6 @@ async def delete_version(
     return Ok(DeletedVersion(skill_id=path_id, version=version, message=message))
 
 
-VERSIONS = [create_version, list_versions, get_version, delete_version]
+READ_VERSIONS = [list_versions, get_version]
+VERSIONS = [create_version, *READ_VERSIONS, delete_version]
 CODE_V1 = [list_code_skills, get_skill, create_code_skill, delete_skill, *VERSIONS, update_skill]
