@@ -78,6 +78,10 @@ class CommandBackend(Protocol):
         """Search for skills."""
         ...
 
+    def ids_for(self, body: "SearchBody") -> list[str]:
+        """Return the ids that a search finds which the user has not made: nothing remembers it."""
+        ...
+
     def list_skills(self, limit: int | None, wanted: "Wanted | None" = None) -> tuple[list[Data], int]:
         """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
         ...

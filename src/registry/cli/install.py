@@ -35,6 +35,7 @@ from registry.cli.installing.steps import (
     restoring,
 )
 from registry.cli.search.last_search import report_install
+from registry.cli.search.similar_ids import naming_similar
 from registry.cli.user_registries import Registries, SkillPage, registries_of, skill_page, with_pages
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
@@ -154,7 +155,8 @@ def uninstall(
 
     def step(skill_id: str) -> Step:
         def remove(backend: CommandBackend) -> Row:
-            removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
+            with naming_similar(backend, skill_id, installed=True):
+                removed = backend.uninstall(skill_id, cascade=cascade)["removed"]
             others = [dependency for dependency in removed[:-1] if dependency not in skill_ids]
             along = [
                 {**_NOTHING, "id": dependency, "outcome": "removed", "reason": f"needed {skill_id}"}

@@ -67,6 +67,10 @@ class LocalBackend:
         answer: Data = self._result(lambda: search_skills(self.services, body).data)
         return answer
 
+    def ids_for(self, body: SearchBody) -> list[str]:
+        """Return the ids that a search finds which the user has not made."""
+        return [hit["skill"]["id"] for hit in self.search(body)["skills"]]
+
     def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:
         """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
         if wanted is not None:

@@ -18,6 +18,7 @@ from registry.cli.remote.client import connect
 from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark, withdrawn_of
 from registry.cli.search.filters import filter_options, taken_filters
 from registry.cli.search.results import show_list
+from registry.cli.search.similar_ids import naming_similar, with_similar
 from registry.config.settings import Settings
 from registry.domain.api import API
 from registry.domain.withdrawals import is_revoked
@@ -101,7 +102,7 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
             return {"content": backend.content(skill_id, version)}
         return backend.skill(skill_id) if version is None else backend.version(skill_id, version)
 
-    answer = _read(flags, server, read)
+    answer = _read(flags, server, skill_id, read)
     if content and not as_json:
         click.echo(_for_output(answer["content"]), nl=False, color=True)  # as it is: a pipe gets every byte
     else:
@@ -119,7 +120,7 @@ def versions(skill_id: str, as_json: bool, server: str | None, **flags: Any) -> 
     def read(backend: CommandBackend) -> Data:
         return {"versions": backend.versions(skill_id)}
 
-    console.show(_read(flags, server, read), _versions_table, as_json=as_json)
+    console.show(_read(flags, server, skill_id, read), _versions_table, as_json=as_json)
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -155,7 +156,7 @@ def open_page(skill: str, is_printed: bool, server: str | None, **flags: Any) ->
         console.note("no browser could be opened")
 
 
-def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBackend], Data]) -> Data:
+def _read(flags: dict[str, Any], server: str | None, skill_id: str, read: Callable[[CommandBackend], Data]) -> Data:
     """Return what a catalog says of a skill: the data directory, else the registry of the login. Exits on failures."""
     settings = command.load(dict(flags))
     login_server = command.registry_of_login(settings, server, flags)
@@ -165,7 +166,7 @@ def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBack
             return read(backend)
         except CommandFailed as error:
             if login_server is None or error.code != "SKILL_NOT_FOUND":
-                raise
+                raise with_similar(backend, error, skill_id) from None
             return None
 
     needs, asks = Needs(indexes=False), login_server is not None
@@ -175,7 +176,9 @@ def _read(flags: dict[str, Any], server: str | None, read: Callable[[CommandBack
     console.note(f"{settings.data_dir.name} does not have it: asking {login_server} (your login)")
     try:
         with connect(settings, login_server) as client:
-            return read(RemoteBackend(client, settings))
+            registry = RemoteBackend(client, settings)
+            with naming_similar(registry, skill_id):
+                return read(registry)
     except CommandFailed as error:
         command.stop(error)
 

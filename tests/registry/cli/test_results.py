@@ -1,5 +1,6 @@
 """What `search`, `list` and `show` print: on terminals, in pipes, over a data directory and from a server."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -179,6 +180,31 @@ def test_a_text_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert Done(tmp_path, "show", "loud", "--content").out == (folder / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_an_unknown_id_is_told_with_similar_ones(tmp_path: Path, *, is_running: bool) -> None:
+    for name, text in (
+        ("spoon-carving", "Carves zebrawood."),
+        ("turning", "Turns bowls, and has a spoon carving too."),
+    ):
+        write_skill(tmp_path / "skills", name, text)
+    server = RunningServer(tmp_path)
+    with server if is_running else contextlib.nullcontext():
+        at = ("--data-dir", str(server.data_dir))
+        Done(tmp_path, "scan", *at)
+        commands = (("show",), ("show", "--content"), ("versions",), ("upgrade",), ("uninstall",), ("install",))
+        for command in commands:
+            for mistake in ("spoon", "spooncarving", "spoon-carvin"):
+                done = Done(tmp_path, *command, mistake, *at)
+                assert (done.code, done.out) == (1, "")
+                assert f"Skill '{mistake}' not found" in done.error
+                assert done.error.endswith("; similar: spoon-carving\n"), done.error
+            assert "similar" not in Done(tmp_path, *command, "quantum", *at).error
+        Done(tmp_path, "show", "spoon-carving@9.0.0", *at).complains(
+            1, "Version '9.0.0' of skill 'spoon-carving' not found"
+        )
+        assert "similar" not in Done(tmp_path, "show", "spoon-carving@9.0.0", *at).error
 
 
 def test_nonsense_finds_nothing_relevant(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from registry.cli import console
 from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.credentials import service_of
 from registry.cli.risk import warn_of_risk, warn_of_withdrawal
+from registry.cli.search.similar_ids import with_similar
 from registry.config.settings import Settings
 from registry.domain.api import API, MIRRORS_PATH
 from registry.domain.origins import Origin, RegistryOrigin, SourceOrigin
@@ -134,13 +135,13 @@ def _install(backend: CommandBackend, body: SkillRequest, default: str | None) -
         return backend.install(body)
     except CommandFailed as error:
         if fallback is None or error.code != "SKILL_NOT_FOUND":
-            raise _with_hint(error, body.origin) from None
+            raise _with_hint(backend, error, body.origin) from None
     console.note(f"no source lists {fallback.skill}: asking your registry, {fallback.url}")
     return backend.install(msgspec.structs.replace(body, origin=fallback))
 
 
-def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
-    """Return the error, which names the folder that may be meant, or says how to find the skill."""
+def _with_hint(backend: CommandBackend, error: CommandFailed, origin: object) -> CommandFailed:
+    """Return the error, which names the folder or the skills that may be meant, or says how to find the skill."""
     if error.code != "SKILL_NOT_FOUND" or not isinstance(origin, SourceOrigin):
         return error
     if Path(origin.skill).is_dir():
@@ -151,7 +152,7 @@ def _with_hint(error: CommandFailed, origin: object) -> CommandFailed:
     hint = f"'skill-registry search {words}' lists the skills of your sources"
     if "/" in origin.skill and origin.source is None:
         hint += f"; the repository on GitHub is github:{origin.skill}"
-    return CommandFailed(f"{error}: {hint}", error.code)
+    return with_similar(backend, CommandFailed(f"{error}: {hint}", error.code), origin.skill)
 
 
 def recorded(manifest: ManifestFile, act: Act, origin: Origin) -> Act:

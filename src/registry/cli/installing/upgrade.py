@@ -13,6 +13,7 @@ from registry.cli.installing.agents import AgentWork
 from registry.cli.installing.local_changes import has_local_changes, ways_on
 from registry.cli.installing.rows import ask_of_withdrawals, exit_if_failed, installing_options, rows_shown
 from registry.cli.risk import warn_of_risk, warn_of_withdrawal
+from registry.cli.search.similar_ids import naming_similar
 from registry.cli.server_choice import has_catalog
 from registry.cli.user_registries import registries_of
 from registry.config.settings import Settings
@@ -48,7 +49,10 @@ def upgrade(
     named = registries_of(settings, None).named
 
     def run(backend: CommandBackend) -> Data:
-        with console.progress_bar("Upgrading", hidden=as_json) as progress:
+        with (
+            naming_similar(backend, skill_id or "", installed=True),
+            console.progress_bar("Upgrading", hidden=as_json) as progress,
+        ):
             answer = backend.upgrade(body, progress)
         for row in answer["results"]:
             if row["outcome"] == "updated":

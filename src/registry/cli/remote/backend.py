@@ -51,6 +51,11 @@ class RemoteBackend:
         remember_search(self._settings, self._client.base, answer)
         return answer
 
+    def ids_for(self, body: "SearchBody") -> list[str]:
+        """Return the ids that a search finds which the user has not made: nothing remembers it."""
+        answer: Data = self._call(answers.Found, "POST", "/search", msgspec.to_builtins(body))
+        return [hit["skill"]["id"] for hit in answer["skills"]]
+
     def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:
         """Return the cards of the catalog's own or the wanted skills, at most `limit`, and the number of all."""
         chosen = [] if wanted is None else [*_parameters(wanted.filters)]

@@ -18,15 +18,15 @@ from registry.protocols.mcp.definitions import CHARACTERS_PER_TOKEN, GET, SEARCH
 from registry.protocols.mcp.meant_names import meant_file
 from registry.protocols.mcp.places import place_of_files, place_of_listed
 from registry.services.container import Services
-from registry.services.schemas import SearchBody, SearchFilters
+from registry.services.schemas import SearchFilters
 from registry.services.search import search_skills
+from registry.services.similar_names import search_for_name, similar_ids
 from registry.services.skill_files import PackagedFile, SkillPackage
 from registry.services.skills import findings_of, read_skill, withdrawal_of
 from registry.skill_folder.tree import SKILL_FILE
 
 _UNSCANNED = "Its files were not scanned yet."
 _NAMED_RULES = 5
-_NEAR = 3
 _SHOWN_VERSIONS = 10
 _ROOM_FOR_NOTE = 200
 """The characters that are kept free for the note that says where a text goes on."""
@@ -80,10 +80,9 @@ def unknown_skill(services: Services, name: str) -> RegistryError:
 
 
 def _similar(services: Services, skill_id: str) -> str:
-    words = " ".join(skill_id.rpartition("/")[2].replace("-", " ").replace("_", " ").replace(".", " ").split())
-    filters = SearchFilters(model_invocation=True)
-    body = SearchBody(query=words or skill_id, limit=_NEAR, mode="keyword", filters=filters)
-    ids = [msgspec.json.decode(hit.skill, type=_Id).id for hit in search_skills(services, body).data.skills]
+    body = search_for_name(skill_id, SearchFilters(model_invocation=True))
+    hits = search_skills(services, body).data.skills
+    ids = similar_ids(skill_id, [msgspec.json.decode(hit.skill, type=_Id).id for hit in hits])
     similar = f"Similar: {', '.join(ids)}. " if ids else ""
     return f"{similar}{SEARCH} finds the ids of skills."
 
