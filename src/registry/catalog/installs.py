@@ -5,6 +5,7 @@ origin. A record without its folder, or with a folder of other content, is ignor
 """
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -137,6 +138,31 @@ def installed_as(database: Database | Transaction, listed: str) -> str | None:
     sql = "select s.id from installs i join skills s on s.folder = i.folder where i.listed = ?"
     rows = database.read(sql, (listed,))
     return str(rows[0][0]) if len(rows) == 1 else None
+
+
+def follow_listings(transaction: Transaction, source: str, places: Mapping[str, Origin]) -> None:
+    """Give the installs from a source the ids that it lists them with now. `places` has the origin of each id.
+
+    An id can pass to another skill of a source, such as a new one with a shorter path. What was installed stays the
+    skill at its place. If the place is gone, the id says which skill it is.
+    """
+    ids = {_place(origin): skill_id for skill_id, origin in places.items()}
+    rows = transaction.read("select folder, record from installs where source = ? and listed is not null", (source,))
+    for folder, text in rows:
+        install = msgspec.json.decode(text, type=InstallRecord)
+        former, now = str(install.listed), ids.get(_place(install.origin))
+        if now is None or (former in places and _place(places[former]) == _place(install.origin)):
+            continue
+        put_install(transaction, str(folder), msgspec.structs.replace(install, listed=now))
+        for listed in (former, now):
+            hidden = installed_folder(transaction, source, listed) is not None
+            set_shadowed(transaction, source, listed, hidden=hidden)
+
+
+def _place(origin: Origin) -> tuple[object, ...]:
+    """Return the part of an origin that says where a skill is: not its state, such as a ref or a digest."""
+    names = ("url", "path", "subdir", "skill")
+    return type(origin), *(getattr(origin, name, None) for name in names)
 
 
 def current_install(transaction: Transaction, folder: str, digest: str | None) -> InstallRecord | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from registry.catalog.advertised import AdvertisedSkills
+from registry.catalog.installs import follow_listings
 from registry.catalog.store import Catalog, Clock
 from registry.db import Database, Reader, Transaction
 from registry.domain.models import timestamp
@@ -140,6 +141,8 @@ class SourceStore:
                     self.skills.put(transaction, source, skill, key, now)
             for key, _ in before.values():
                 self._catalog.delete(transaction, key)
+            places = {skill.id: skill.origin for skill in listing.skills if skill.origin is not None}
+            follow_listings(transaction, source.name, places)
             self._save_state(transaction, source, mark, listing.warnings)
             if not is_complete:
                 transaction.execute("update source_states set last_tried = '' where name = ?", (source.name,))

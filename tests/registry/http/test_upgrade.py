@@ -69,6 +69,32 @@ def test_a_skill_that_its_source_moves_is_followed_within_the_repository_only(wo
     assert getattr(lock["moving"].origin, "subdir", None) == "moving"
 
 
+def test_an_installed_skill_stays_the_one_that_it_is_when_its_id_passes_to_another(world: World) -> None:
+    """A new folder with a shorter path, or a better name, gets the id that the source has listed the skill with."""
+    mine = {"team/lathe": "Mine turns.", "saw-表单": "Mine saws."}
+    theirs = {"lathe": "Theirs turns.", "saw": "Theirs saws."}
+    world.skills.commit(
+        {f"{path}/SKILL.md": skill_md(path.rpartition("/")[2], body=text) for path, text in mine.items()}
+    )
+    world.server.api("POST", "/registry/refresh")
+    for name in ("lathe", "saw"):
+        world.installed(skill_id=name, source_name="hub")
+    world.skills.commit({f"{path}/SKILL.md": skill_md(path, "2.0.0", text) for path, text in theirs.items()})
+    world.server.api("POST", "/registry/refresh")
+    skills_dir = world.server.skills_dir
+    for name in ("lathe", "saw"):
+        assert world.upgraded(name)["outcome"] == "up_to_date"
+        assert "Mine" in (skills_dir / name / "SKILL.md").read_text()
+    found = {card["id"]: card["installed"] for card in world.get("/skills?limit=100&source=hub")}
+    ours = [skill_id for skill_id in found if "lathe" in skill_id or "saw" in skill_id]
+    listed = [skill_id for skill_id in ours if not found[skill_id]]
+    texts = [world.get(f"/skills/{skill_id}/content")["content"] for skill_id in sorted(listed)]
+    assert ["Theirs" in text for text in texts] == [True, True]
+    world.skills.commit({"team/lathe/SKILL.md": skill_md("lathe", "1.1.0", "Mine turns better.")})
+    assert world.upgraded("lathe")["outcome"] == "updated"
+    assert "Mine turns better." in (skills_dir / "lathe/SKILL.md").read_text()
+
+
 def test_a_skill_that_has_left_its_folder_or_its_branch_is_named_with_its_new_place(world: World) -> None:
     files = {f"a/{name}/SKILL.md": skill_md(name) for name in ("adze", "awl", "axe")}
     world.skills.commit(files)
