@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from registry.domain.models import Skill
+from registry.parsing.joiners import pieces
 
 FRONT_MATTER = "---\nalwaysApply: true\n---\n"
 
@@ -31,6 +32,7 @@ _MAX_DESCRIPTION = 500
 
 _MARKS: dict[int, str] = {ord(char): f"\\{char}" for char in "\\`*_[]<>#|~&$"} | {ord("@"): "&#64;"}
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_JOINERS = frozenset({"\u200c", "\u200d"})
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._/+-]+")
 
 
@@ -99,14 +101,20 @@ def _line(listed: ListedSkill) -> str:
 
 
 def plain_text(text: str, limit: int) -> str:
-    """Return the visible characters of a text as one line of escaped Markdown, cut to `limit` characters."""
-    visible = "".join(char for char in _INVISIBLE.sub("", text) if char.isspace() or _is_visible(char))
+    """Return the visible characters of a text as one line of escaped Markdown, cut to `limit` characters.
+
+    Joiners stay where a script or an emoji needs them; the tags of flags, which can spell a text, do not.
+    """
+    pairs = pieces(_INVISIBLE.sub("", text))
+    visible = "".join(
+        _visible(checked + joined[:1]) + (joined[1:] if joined[1:] in _JOINERS else "") for checked, joined in pairs
+    )
     line = " ".join(visible.split())
     if len(line) > limit:
         line = f"{line[: limit - 1].rstrip()}…"
     return line.translate(_MARKS)
 
 
-def _is_visible(char: str) -> bool:
-    """Return whether a character is no control, no format (bidi, zero width, tag) and assigned."""
-    return not unicodedata.category(char).startswith("C")
+def _visible(text: str) -> str:
+    """Return the characters of a text that are no control, no format (bidi, zero width, tag), and assigned."""
+    return "".join(char for char in text if char.isspace() or not unicodedata.category(char).startswith("C"))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from registry.domain.models import Skill
+from registry.parsing.joiners import without_joiners
 from registry.project.rule_file import ListedSkill, plain_text, render_mdc
 
 EXAMPLES = settings(max_examples=300, deadline=None, database=None)
@@ -102,7 +103,22 @@ def test_random_text_does_not_break_the_structure(text: str) -> None:
     content = rendered(skill(description=text, name=text or "x"))
     assert front_matter(content) == {"alwaysApply": True}
     assert blocks(content) == blocks(rendered(skill()))
-    assert all(sign.isprintable() or sign == "\n" for sign in content)
+    assert all(sign.isprintable() or sign == "\n" for sign in without_joiners(content))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("👩\u200d👩\u200d👧", "👩\u200d👩\u200d👧"),
+        ("🏳\ufe0f\u200d🌈", "🏳\u200d🌈"),
+        ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "\U0001f3f4"),
+        ("a\u200db\u200c c\u200b", "ab c"),
+    ],
+)
+def test_joiners_stay_where_a_script_needs_them(text: str, line: str) -> None:
+    assert plain_text(text, 100) == line
 
 
 def test_ordinary_text_stays_readable() -> None:
