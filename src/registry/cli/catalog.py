@@ -61,7 +61,7 @@ def search(
     With a login, its registry is searched too, unless --server, --data-dir, --source or --installed choose a place.
 
     In a pipe, each result is a line of tab-separated fields: id, version, score, relevance, matched by, description,
-    risk.
+    risk, withdrawn.
     """
     if not query.strip():
         command.stop("the query must be 1 character or more", command.WRONG_USAGE)

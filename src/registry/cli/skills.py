@@ -50,8 +50,8 @@ def list_all(limit: int | None, sort: str | None, as_json: bool, server: str | N
     With filters or --sort, the list has all skills that a search can find, also those that sources only list, unless
     --installed leaves them out.
 
-    The fields are id, version, risk, source and description. With --json, each skill also has the folders of agents
-    that have it too.
+    The fields are id, version, risk, source, description and withdrawn. With --json, each skill also has the folders
+    of agents that have it too.
     """
     filters = taken_filters(flags)
     selection = None if filters == SearchFilters() and sort is None else Wanted(filters, cast("ListSort | None", sort))

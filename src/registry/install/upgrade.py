@@ -34,7 +34,7 @@ from registry.install.installer import (
     pinned,
     policy_notes,
     version_of,
-    withdrawal_of,
+    withdrawn_of,
 )
 from registry.install.local_changes import described, local_changes
 from registry.install.locating import PackageLocation
@@ -353,7 +353,7 @@ def _released(
     missing_dependencies(package, chosen)
     former = install.release.proof if install.release else None
     proof = chosen.registry.proof(chosen.release, package, former)
-    release, withdrawn = installed_release(chosen, proof), withdrawal_of(chosen)
+    release, withdrawn = installed_release(chosen, proof), withdrawn_of(chosen)
     return msgspec.structs.replace(following, release=release, withdrawn=withdrawn)
 
 

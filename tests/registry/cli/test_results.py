@@ -45,7 +45,7 @@ def test_a_pipe_gets_whole_lines_of_fields(server: RunningServer) -> None:
     rows = [line.split("\t") for line in done.out.splitlines()]
     assert rows[0][:2] == ["pdf-forms", "1.2.0"]
     assert 0 < float(rows[0][2]) <= 1
-    assert rows[0][3:] == ["keyword", "name,keyword", LONG.strip(), "none"]
+    assert rows[0][3:] == ["keyword", "name,keyword", LONG.strip(), "none", "-"]
     assert {row[0]: row[6] for row in rows} == {"pdf-forms": "none", "pdf-risky": "medium", "near/pdf-merge": "-"}
     assert (done.code, done.error) == (0, "")
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from registry.cli import console
 from registry.cli.console import Data, printable
-from registry.cli.risk import risk_remark
+from registry.cli.risk import risk_remark, withdrawn_of
 from registry.domain.shown_names import name_beside_id
 from registry.services.completeness import is_complete
 from search.corrections import Correction, described
@@ -31,6 +31,11 @@ def _risk(card: Data) -> str:
     return str(card["findings"] or "-")
 
 
+def _withdrawal(card: Data) -> str:
+    withdrawn = withdrawn_of(card)
+    return withdrawn.state if withdrawn else "-"
+
+
 _SEARCH_LINE = (
     _Field("id", lambda hit: hit["skill"]["id"]),
     _Field("version", lambda hit: hit["skill"]["version"]),
@@ -39,6 +44,7 @@ _SEARCH_LINE = (
     _Field("matched by", lambda hit: ",".join(hit["matched_by"])),
     _Field("description", lambda hit: hit["skill"]["description"]),
     _Field("risk", lambda hit: _risk(hit["skill"])),
+    _Field("withdrawn", lambda hit: _withdrawal(hit["skill"])),
 )
 _LIST = (
     _Field("Skill", lambda card: card["id"]),
@@ -122,7 +128,7 @@ def show_list(answer: Data) -> None:
     """Print the cards of skills, each on one line."""
     cards = answer["skills"]
     if not sys.stdout.isatty():
-        _print_lines(_LIST, cards)
+        _print_lines((*_LIST, _Field("Withdrawn", _withdrawal)), cards)
     elif cards:
         _print_columns(_COLUMNS, cards)
         click.echo(f"Skills: {len(cards)} of {answer['total']}")
