@@ -1,7 +1,7 @@
 """Checks skills on disk as a scan, an installation and a registry would, without any of them."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +18,7 @@ from registry.packages.package import Package, read_folder, unpack
 from registry.packages.refusal import PackageRefused, structure_error
 from registry.skill_folder import find_skill_file, has_skill_file
 from registry.skill_folder.reading import PROJECT_FILE
+from registry.skill_folder.tree import SKILL_FILE
 
 Level = Literal["error", "warning"]
 
@@ -107,13 +108,22 @@ def _checked_folder(
 
 
 def _author_findings(folder: Path, named: str | None) -> tuple[list[Finding], list[Finding]]:
-    """Return the faults and warnings of the metadata; none without a SKILL.md, which an installation misses."""
+    """Return the faults and warnings of the metadata; none without a SKILL.md, which an installation misses.
+
+    They name the file as it is there, whatever the case of its name.
+    """
     file, project = find_skill_file(folder), folder / PROJECT_FILE
     if file is None or not file.is_file():
         return [], []
     data = project.read_bytes() if project.is_file() else None
     examined = examine(file.read_bytes(), data, file_name=file.name, folder=named)
-    return list(examined.faults), list(examined.warnings)
+    return _naming(file.name, examined.faults), _naming(file.name, examined.warnings)
+
+
+def _naming(name: str, findings: Iterable[Finding]) -> list[Finding]:
+    return [
+        msgspec.structs.replace(finding, file=name) if finding.file == SKILL_FILE else finding for finding in findings
+    ]
 
 
 def _pack_faults(folder: Path, package: Path, environment: Mapping[str, str]) -> list[Finding]:

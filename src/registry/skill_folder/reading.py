@@ -234,7 +234,7 @@ def read_skill_text(name: str, data: bytes) -> SkillText:
         raise ValueError(f"{SKILL_FILE} is empty")
     defects = []
     if name != SKILL_FILE:
-        advice = f"rename the file to {SKILL_FILE}: systems that tell cases apart do not find it"
+        advice = f"rename {name} to {SKILL_FILE}: systems that tell cases apart do not find it"
         defects.append(Defect(advice, f"the file has the name {name} instead of {SKILL_FILE}", line=None))
     if encoding != "utf-8":
         advice = "save the file as UTF-8"

@@ -91,7 +91,8 @@ def test_a_skill_that_only_publishing_refuses_can_be_installed(tmp_path: Path) -
     done = Done(tmp_path, "check", "lower", "--json")
     (skill,) = done.json["skills"]
     assert (skill["installable"], skill["publishable"], done.code) == (True, False, 1)
-    assert "rename" in skill["findings"][0]["message"]
+    (finding,) = skill["findings"]
+    assert (finding["file"], "rename skill.md to SKILL.md" in finding["message"]) == ("skill.md", True)
 
 
 def test_files_of_a_commit_stand_for_their_skills(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_without_a_terminal_it_says_how_to_give_a_password(registry: Registry, t
     for flags in ((), ("--username", "acme/ann")):
         done = Done(tmp_path, "login", "--server", registry.url, *flags)
         done.complains(1, "no terminal", "--password-stdin", "--api-key")
+        assert "--web" not in done.error  # there is no issuer
 
 
 def test_a_wrong_password_keeps_nothing(registry: Registry, tmp_path: Path) -> None:

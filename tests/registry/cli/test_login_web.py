@@ -21,14 +21,18 @@ def issuer() -> Iterator[DeviceIssuer]:
 
 
 @pytest.fixture
-def registry(tmp_path: Path, issuer: DeviceIssuer) -> Iterator[RunningServer]:
-    settings = {
+def settings(issuer: DeviceIssuer) -> dict[str, str]:
+    return {
         "SKILL_REGISTRY_AUTH_OIDC_ISSUER": issuer.url,
         "SKILL_REGISTRY_AUTH_OIDC_CLIENT_ID": "skills",
         "SKILL_REGISTRY_AUTH_OIDC_CLIENT_SECRET": "a secret: of this client",
         "SKILL_REGISTRY_AUTH_OIDC_GROUPS": "acme-team=manager@acme",
         "SKILL_REGISTRY_OUTBOUND_ALLOWED_HOSTS": issuer.server.host,
     }
+
+
+@pytest.fixture
+def registry(tmp_path: Path, settings: dict[str, str]) -> Iterator[RunningServer]:
     with RunningServer(tmp_path / "registry", "--profile", "registry", env=settings) as running:
         yield running
 
@@ -57,6 +61,13 @@ WRONG: dict[str, dict[str, Any]] = {
     "no name": {"preferred_username": None},
     "a name of signs": {"preferred_username": "--/--"},
 }
+
+
+def test_without_a_terminal_the_issuer_is_a_way_too(settings: dict[str, str], tmp_path: Path) -> None:
+    closed = {**settings, "SKILL_REGISTRY_AUTH_ISSUER": "closed"}
+    with RunningServer(tmp_path / "registry", "--profile", "registry", env=closed) as registry:
+        done = Done(tmp_path, "login", "--server", registry.url)
+    done.complains(1, "give --username and --password-stdin, --api-key, or --web")
 
 
 def test_what_does_not_fit_is_refused(registry: RunningServer, issuer: DeviceIssuer) -> None:

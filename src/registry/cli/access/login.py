@@ -13,16 +13,14 @@ from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import Login, configured_key, has_expired, stored_logins
 from registry.cli.help.settings_options import settings_options
 from registry.cli.open_issuer import take_token
-from registry.cli.remote.answers import Audience, Credential, DeviceCode, NewToken, SignInAnswer, Told
+from registry.cli.remote.answers import Audience, Credential, DeviceCode, Issuer, NewToken, SignInAnswer, Told
 from registry.cli.remote.client import Limits, RegistryClient, check_url, open_http
 from registry.config.settings import Settings
+from registry.domain.api import API
 from registry.domain.hosts import is_loopback_host
 from registry.parsing.json_document import JsonUnreadable, read_json
 
-_NO_TERMINAL = (
-    "this registry needs a password, and there is no terminal to ask for it: give --username and --password-stdin, "
-    "--api-key, or --web"
-)
+_NO_TERMINAL = "this registry needs a password, and there is no terminal to ask for it: give"
 
 
 @click.command()
@@ -82,7 +80,7 @@ def login(
             token = _token(server, limits, {}, configured_key(settings, server) or console.ask_secret("API key"))
         elif password_stdin or (token := take_token(server, username, limits)) is None:
             if not (password_stdin or sys.stdin.isatty()):
-                raise CommandFailed(_NO_TERMINAL)
+                raise CommandFailed(f"{_NO_TERMINAL} {_other_ways(server, limits)}")
             user = username or str(click.prompt(f"Username at {server}", err=True))
             token = _token(server, limits, {"username": user, "password": _password(from_stdin=password_stdin)})
         login = Login(token=token["token"], expires_at=token["expires_at"])
@@ -91,6 +89,14 @@ def login(
         command.stop(error)
     answer = {"server": server, "role": token["role"], "expires_at": token["expires_at"], "token_in": place}
     console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _other_ways(server: str, limits: Limits) -> str:
+    """Return the options of a login without a terminal. Raises CommandFailed."""
+    with RegistryClient(server, limits=limits) as client:
+        has_issuer = client.call(Issuer, "GET", f"{API}/status").get("sign_in")
+    ways = ("--username and --password-stdin", "--api-key")
+    return f"{', '.join(ways)}, or --web" if has_issuer else ", or ".join(ways)
 
 
 def _stored(settings: Settings, server: str, login: Login) -> str:

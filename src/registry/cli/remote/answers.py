@@ -184,9 +184,10 @@ class Status(Struct):
 
 
 class Issuer(Struct):
-    """To whom a service issues tokens; None if it issues none."""
+    """To whom a service issues tokens; None if it issues none. And whether people sign in at an issuer of theirs."""
 
     issuer: str | None = None
+    sign_in: bool | None = None
 
 
 class Job(Struct):
