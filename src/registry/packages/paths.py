@@ -29,7 +29,11 @@ def path_faults(name: str) -> Iterator[Finding]:
     if name.startswith(("/", "\\")) or _DRIVE.match(name):
         yield security_issue("path-absolute", "the path is absolute", name)
     if "\\" in name:
-        yield security_issue("path-backslash", "the path contains a backslash, which is a separator on Windows", name)
+        message = (
+            "the path contains a backslash, which is a separator on Windows only: pack the folder again with a tool "
+            "that writes / between names, or give the folder itself; a file must not have one in its name"
+        )
+        yield security_issue("path-backslash", message, name)
     if _CONTROL.search(name):
         yield security_issue("path-control", "the path contains a control character or an invalid character", name)
     if _HIDDEN.search(name):

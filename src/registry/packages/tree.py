@@ -100,7 +100,8 @@ def too_many_entries(limits: PackageLimits) -> PackageRefused:
 def _kind_faults(entry: PackageEntry) -> list[Finding]:
     kind = stat.S_IFMT(entry.mode)
     if kind == stat.S_IFLNK:
-        return [security_issue("link", "the entry is a symbolic link", entry.name)]
+        message = "the entry is a symbolic link: put a copy of the file or folder that it leads to in its place"
+        return [security_issue("link", message, entry.name)]
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         return [security_issue("special-file", "the entry is a device, a pipe or a socket", entry.name)]
     if kind and (kind == stat.S_IFDIR) != entry.is_folder:

@@ -113,6 +113,20 @@ def test_zips_are_checked(tmp_path: Path) -> None:
     assert Done(tmp_path, "check", "not.zip").code == 1
 
 
+def test_links_and_backslashes_say_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path, "old.zip", plain_zip({"good\\SKILL.md": GOOD.encode()}))
+    write(tmp_path, "good/SKILL.md", GOOD)
+    write(tmp_path, "notes.md", "Notes.")
+    (tmp_path / "good/notes.md").symlink_to("../notes.md")
+    for path, rule, way in (
+        ("old.zip", "path-backslash", "pack the folder again with a tool that writes / between names"),
+        ("good", "link", "put a copy of the file or folder that it leads to in its place"),
+    ):
+        done = Done(tmp_path, "check", path)
+        assert (done.code, done.out.count(f"({rule})"), way in done.out) == (1, 1, True)
+        assert way in " ".join(Done(tmp_path, "install", f"./{path}").error.split())
+
+
 def test_a_folder_without_a_skill_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert found(Done(tmp_path, "check", "empty", "--json")) == [("error", "no-skill-file", None)]
