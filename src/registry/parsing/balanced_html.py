@@ -20,6 +20,9 @@ _SENTENCE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]{2,}+[\s,;:'-]++){4}[^\W\d_]{2}
 _ATTRIBUTE = re.compile(
     r"""\s(href|title|start|alt|src|class)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
 )
+_CHECKBOX, _CHECKED = 'type="checkbox"', 'checked=""'
+"""What pulldown-cmark writes of a task."""
+
 _VOID = frozenset({"br", "hr"})
 _NOT_COPIED = frozenset({"alt", "src", "class"})
 _LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,30}")
@@ -46,8 +49,8 @@ def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_im
 
     Attributes other than `href`, `title`, `start` and the language of code (`class`) go. People see all text that
     agents read: comments, declarations, a sentence within a tag, and the content of every element, scripts and styles
-    too, are shown as text. An image without an address of ours becomes its alternative text: loading it would tell
-    others who reads the page.
+    too, are shown as text. The check box of a task is a character. An image without an address of ours becomes its
+    alternative text: loading it would tell others who reads the page.
     """
     return "".join(_Balancer(tags, images).pieces(text))
 
@@ -80,6 +83,8 @@ class _Balancer:
     def _opened(self, name: str, attributes: str) -> Iterator[str]:
         if name == "img":
             yield self._image(_kept(attributes))
+        elif name == "input" and _CHECKBOX in attributes:
+            yield "☑" if _CHECKED in attributes else "☐"
         elif name in _VOID:
             yield f"<{name}>"
         elif name in self._tags:

@@ -18,7 +18,8 @@ MAX_RENDERED = 100_000
 MAX_HTML = 300_000
 """The maximum length of the HTML before sanitising. A text that renders to more is shown verbatim."""
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+# No footnotes: their labels, which agents read, would be numbers.
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
 
 # pulldown-cmark visits every open list and quote for each line, and every line of a paragraph for each line of a link
 # title. These limits keep both from growing with the square of the text.
@@ -37,7 +38,7 @@ _ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}, "img"
 def render_markdown(text: str, images: ImageAddress = no_image) -> str:
     """Return Markdown as HTML without scripts, styles, external content and forms.
 
-    CommonMark with tables and strikethrough; of raw HTML only plain text elements stay, and an image that
+    CommonMark with tables, strikethrough and task lists; of raw HTML only plain text elements stay, and an image that
     `images` has no address for is its description. Links keep `http`, `https`, `mailto` and relative targets and carry
     `rel="noopener noreferrer nofollow"`. A text that is too long, nests 50 lists and quotes in one line, or has
     paragraphs of thousands of lines, is shown as it is.

@@ -149,6 +149,18 @@ def test_html_is_well_formed_before_it_is_parsed(given: str, made: str) -> None:
     assert balanced_html(given, tags) == made
 
 
+def test_tasks_have_boxes_that_nobody_can_tick() -> None:
+    made = render_markdown("- [ ] Measure\n- [x] Saw\n  - [X] Sand\n- [ ]Not one\n\nNor [ ] here.\n")
+    lines = [line.strip() for line in re.sub(r"<[^>]*>", "", made).replace("\u2610\n", "\u2610 ").splitlines()]
+    assert "\u2610 Measure" in lines
+    assert made.count("\u2610") == 1
+    assert made.count("\u2611") == 2
+    assert "[ ]Not one" in made
+    assert "Nor [ ] here." in made
+    assert "<input" not in made
+    assert "input" not in render_markdown('<input type="checkbox" onclick="x()"> <input value="a">')
+
+
 def test_few_elements_are_open_at_once() -> None:
     assert balanced_html("<b>" * 1_000 + "a", {"b"}) == "<b>" * MAX_OPEN + "a" + "</b>" * MAX_OPEN
 
