@@ -8,11 +8,11 @@ import click
 import msgspec
 
 from registry.cli import command, console
-from registry.cli.backend import CommandFailed, Needs
+from registry.cli.backend import CommandBackend, CommandFailed, Data, Needs
 from registry.cli.help.known_names import complete_installed
 from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.search.explained import explained_tables
-from registry.cli.search.filters import filter_options, taken_filters
+from registry.cli.search.filters import filter_options, taken_filters, tell_of_unknown_sources
 from registry.cli.search.login_hits import with_login_hits
 from registry.cli.search.results import is_relevant, show_results
 from registry.domain.agents import RuleFileKind
@@ -78,9 +78,14 @@ def search(
     settings = command.load(dict(flags))
     is_local = bool(filters.installed or filters.source)
     login_server = None if is_local else command.registry_of_login(settings, server, flags)
-    results = command.with_backend(
-        flags, server, lambda backend: backend.search(body), reads=True, asks_login=login_server is not None
-    )
+
+    def search_here(backend: CommandBackend) -> Data:
+        answer = backend.search(body)
+        if not answer["skills"]:
+            tell_of_unknown_sources(backend, filters)
+        return answer
+
+    results = command.with_backend(flags, server, search_here, reads=True, asks_login=login_server is not None)
     if login_server is not None:
         results = with_login_hits(settings, login_server, body, results)
     if as_json or explain:

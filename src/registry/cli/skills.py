@@ -16,7 +16,7 @@ from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
 from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark, withdrawn_of
-from registry.cli.search.filters import filter_options, taken_filters
+from registry.cli.search.filters import filter_options, taken_filters, tell_of_unknown_sources
 from registry.cli.search.results import show_list
 from registry.cli.search.similar_ids import naming_similar, with_similar
 from registry.config.settings import Settings
@@ -25,6 +25,7 @@ from registry.domain.withdrawals import is_revoked
 from registry.runtime.data_dir import running_server
 from registry.services.schemas import ListSort, SearchFilters
 
+_SHOWN_VERSIONS = 10
 _FACTS = (
     *("id", "name", "version", "description", "author", "license", "tags", "capabilities", "source", "installed"),
     *("enabled", "skill_file", "source_url", "source_branch", "editable", "download_url", "created_at", "updated_at"),
@@ -57,9 +58,14 @@ def list_all(limit: int | None, sort: str | None, as_json: bool, server: str | N
     selection = None if filters == SearchFilters() and sort is None else Wanted(filters, cast("ListSort | None", sort))
     needs = Needs(indexes=selection is not None)
     settings, is_global = command.load(dict(flags)), flags["is_global"]
-    cards, total = command.with_backend(
-        flags, server, lambda backend: backend.list_skills(limit, selection), needs, reads=True
-    )
+
+    def read_list(backend: CommandBackend) -> tuple[list[Data], int]:
+        cards, total = backend.list_skills(limit, selection)
+        if not cards:
+            tell_of_unknown_sources(backend, filters)
+        return cards, total
+
+    cards, total = command.with_backend(flags, server, read_list, needs, reads=True)
     if server is None:
         cards = _with_agents(cards, settings, is_global=is_global)
     answer = {"total": total, "skills": cards if sort else sorted(cards, key=lambda card: str(card["id"]))}
@@ -98,9 +104,12 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
     skill_id, version = _split(skill_id)
 
     def read(backend: CommandBackend) -> Data:
-        if content:
-            return {"content": backend.content(skill_id, version)}
-        return backend.skill(skill_id) if version is None else backend.version(skill_id, version)
+        try:
+            if content:
+                return {"content": backend.content(skill_id, version)}
+            return backend.skill(skill_id) if version is None else backend.version(skill_id, version)
+        except CommandFailed as error:
+            raise (error if version is None else _with_versions(backend, error, skill_id)) from None
 
     answer = _read(flags, server, skill_id, read)
     if content and not as_json:
@@ -121,6 +130,18 @@ def versions(skill_id: str, as_json: bool, server: str | None, **flags: Any) -> 
         return {"versions": backend.versions(skill_id)}
 
     console.show(_read(flags, server, skill_id, read), _versions_table, as_json=as_json)
+
+
+def _with_versions(backend: CommandBackend, error: CommandFailed, skill_id: str) -> CommandFailed:
+    """Return the error for an unknown version with the newest ones of the skill, if that exists."""
+    if error.code != "SKILL_NOT_FOUND":
+        return error
+    try:
+        numbers = [str(version["version"]) for version in backend.versions(skill_id)]
+    except CommandFailed:
+        return error
+    more = ", …" if len(numbers) > _SHOWN_VERSIONS else ""
+    return CommandFailed(f"{error}; its versions: {', '.join(numbers[:_SHOWN_VERSIONS])}{more}", error.code)
 
 
 def _split(text: str) -> tuple[str, str | None]:

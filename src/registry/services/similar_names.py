@@ -31,4 +31,4 @@ def _is_near(name: str, candidate: str) -> bool:
 
 
 def _words(skill_id: str) -> list[str]:
-    return skill_id.rpartition("/")[2][:_LONGEST].lower().translate(_SEPARATORS).split()
+    return skill_id.rstrip("/").rpartition("/")[2][:_LONGEST].lower().translate(_SEPARATORS).split()

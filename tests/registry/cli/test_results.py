@@ -201,10 +201,16 @@ def test_an_unknown_id_is_told_with_similar_ones(tmp_path: Path, *, is_running: 
                 assert f"Skill '{mistake}' not found" in done.error
                 assert done.error.endswith("; similar: spoon-carving\n"), done.error
             assert "similar" not in Done(tmp_path, *command, "quantum", *at).error
-        Done(tmp_path, "show", "spoon-carving@9.0.0", *at).complains(
-            1, "Version '9.0.0' of skill 'spoon-carving' not found"
-        )
-        assert "similar" not in Done(tmp_path, "show", "spoon-carving@9.0.0", *at).error
+        for flags in ((), ("--content",)):
+            done = Done(tmp_path, "show", *flags, "spoon-carving@9.0.0", *at)
+            done.complains(1, "Version '9.0.0' of skill 'spoon-carving' not found; its versions: 1.0.0")
+        Done(tmp_path, "uninstall", "spoon/", *at).complains(1, "similar: spoon-carving")
+        Done(tmp_path, "upgrade", "turning@1.0.0", *at).complains(2, "upgrade turning --version 1.0.0")
+        for command in (("list",), ("search", "zebrawood")):
+            done = Done(tmp_path, *command, "--source", "hubb", "--source", "local", *at)
+            assert "there is no source" not in done.error
+            done = Done(tmp_path, *command, "--source", "hubb", *at)
+            assert "there is no source 'hubb': there are local\n" in done.error
 
 
 def test_nonsense_finds_nothing_relevant(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The filters and orders of a search as options of the command: those that `FilterValues` declares."""
 
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, get_args
 
 import click
 import msgspec
 
-from registry.cli import command
+from registry.cli import command, console
+from registry.cli.backend import CommandBackend, CommandFailed
 from registry.cli.help.known_names import complete_source, complete_tag
 from registry.cli.help.settings_options import Command
 from registry.domain.findings import RISKS
@@ -66,6 +68,16 @@ def taken_filters(flags: dict[str, Any]) -> SearchFilters:
         else:
             unwanted[name] = value
     return command.converted(members | ({"not": unwanted} if unwanted else {}), SearchFilters)
+
+
+def tell_of_unknown_sources(backend: CommandBackend, filters: SearchFilters) -> None:
+    """Say which sources of a filter that has left nothing do not exist, if the caller may know the sources."""
+    wanted = [filters.source] if isinstance(filters.source, str) else filters.source or []
+    with suppress(CommandFailed):
+        names = [str(source["name"]) for source in backend.sources()] if wanted else []
+        for name in wanted:
+            if name not in names:
+                console.note(f"there is no source '{name}': there are {', '.join(names)}")
 
 
 def _excluded(text: str) -> tuple[str, Any]:
