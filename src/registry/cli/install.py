@@ -17,6 +17,7 @@ from registry.cli.installing.agents import AgentWork, agent_options
 from registry.cli.installing.project import locked_steps, project_steps, read_project
 from registry.cli.installing.rows import (
     FAILED_OUTCOME,
+    REQUEST_FIELD,
     ask_of_withdrawals,
     exit_if_failed,
     installing_options,
@@ -295,7 +296,8 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, wish
         is_address = isinstance(classify(text), RepositoryAddress)
         origin = parse_origin(text)
     except RegistryError as error:
-        command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {error.message}", command.WRONG_USAGE)
+        message = REQUEST_FIELD.sub("", error.message)
+        command.stop(f"{redact_text(text) or 'an empty ORIGIN'}: {message}", command.WRONG_USAGE)
     if isinstance(origin, LocalOrigin):
         path = skill_folder(expanded(origin.path))  # the server has another working directory
         origin = msgspec.structs.replace(origin, path=str(path), editable=wishes.editable)

@@ -259,7 +259,8 @@ class RemoteRegistry:
     def _explained(self, error: StatusError) -> StatusError:
         """Return the error with the registry's own reason, or what to do about a missing or weak credential."""
         if error.status == 401 and self._credential is None:
-            text = f"{self.url} needs a credential: an API key for a source, a login for a command"
+            login = f"'skill-registry login --server {self.url}' gets a token for commands"
+            text = f"{self.url} needs a credential: {login}, and a source needs an API key"
         elif error.status == 401:
             text = f"{self.url} does not accept the API key or token: it is wrong, expired or revoked"
         elif error.status == 403:

@@ -205,6 +205,8 @@ def test_an_unknown_id_is_told_with_similar_ones(tmp_path: Path, *, is_running: 
             done = Done(tmp_path, "show", *flags, "spoon-carving@9.0.0", *at)
             done.complains(1, "Version '9.0.0' of skill 'spoon-carving' not found; its versions: 1.0.0")
         Done(tmp_path, "uninstall", "spoon/", *at).complains(1, "similar: spoon-carving")
+        Done(tmp_path, "install", "spoon@^1", *at).complains(1, "similar: spoon-carving")
+        Done(tmp_path, "install", "acme/spoon@9", *at).complains(2, "acme/spoon@9: must be a version")
         Done(tmp_path, "upgrade", "turning@1.0.0", *at).complains(2, "upgrade turning --version 1.0.0")
         for command in (("list",), ("search", "zebrawood")):
             done = Done(tmp_path, *command, "--source", "hubb", "--source", "local", *at)

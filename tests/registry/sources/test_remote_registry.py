@@ -165,7 +165,11 @@ def test_the_versions_of_a_skill_are_read_line_by_line(web: WebServer) -> None:
 
 @pytest.mark.parametrize(
     ("status", "key", "message"),
-    [(401, None, "needs a credential"), (401, "sk_canary", "does not accept"), (403, "sk_canary", "lacks the role")],
+    [
+        (401, None, "'skill-registry login --server http"),
+        (401, "sk_canary", "does not accept"),
+        (403, "sk_canary", "lacks the role"),
+    ],
 )
 def test_a_refusal_says_what_is_missing(web: WebServer, status: int, key: str | None, message: str) -> None:
     for path in (CHANGES, "/index/a/b", "/api/v1/log/checkpoint", "/api/v1/log/proof/a/b/1.0.0"):

@@ -14,7 +14,7 @@ from registry.domain.file_names import printable_name
 
 FAILED_OUTCOME = "error"
 
-_REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
+REQUEST_FIELD = re.compile(r"\b(?:origin|skill_id|version)(?:\.\w+)*: (?=\S)")
 """The name of a field of the request in front of what is wrong with it. The user has typed an argument instead."""
 
 
@@ -39,7 +39,7 @@ def exit_if_failed(rows: Sequence[Row]) -> None:
     """Exit if a row has failed, with a line for each that has."""
     failures = [row for row in rows if row["outcome"] == FAILED_OUTCOME]
     for row in failures:
-        console.tell(f"{row['id']}: {_REQUEST_FIELD.sub('', row['reason'] or 'it failed')}")
+        console.tell(f"{row['id']}: {REQUEST_FIELD.sub('', row['reason'] or 'it failed')}")
     if failures:
         sys.exit(command.FAILED)
 

@@ -147,7 +147,7 @@ def _with_hint(backend: CommandBackend, error: CommandFailed, origin: object) ->
     if Path(origin.skill).is_dir():
         return CommandFailed(f"{error}: to install the folder, write ./{origin.skill}", error.code)
     if origin.version is not None:
-        return error
+        return with_similar(backend, error, origin.skill)
     words = origin.skill.rpartition("/")[2]
     hint = f"'skill-registry search {words}' lists the skills of your sources"
     if "/" in origin.skill and origin.source is None:
