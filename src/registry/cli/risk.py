@@ -23,12 +23,12 @@ def risk_remark(card: Data, indent: str) -> console.Part | None:
 
 def withdrawal_remark(skill: Data, indent: str = "") -> console.Part | None:
     """Return a line about a skill or a version that its registry has withdrawn; None for others."""
-    if (withdrawn := withdrawn_of(skill)) is None:
+    if (withdrawn := withdrawal_of(skill)) is None:
         return None
     return console.line(indent, (withdrawn.state, "bold red"), f": {described(skill['version'], withdrawn)}")
 
 
-def withdrawn_of(skill: Data) -> Withdrawn | None:
+def withdrawal_of(skill: Data) -> Withdrawn | None:
     """Return how a skill is withdrawn. What a later release knows counts as nothing."""
     try:
         return msgspec.convert(skill.get("withdrawn"), Withdrawn | None)
@@ -53,7 +53,7 @@ def warn_of_risk(skill: Data) -> None:
 
 def warn_of_withdrawal(skill: Data) -> None:
     """Print a line on standard error about an installed skill that its registry has withdrawn."""
-    if (withdrawn := withdrawn_of(skill)) is not None:
+    if (withdrawn := withdrawal_of(skill)) is not None:
         console.warn(f"{skill['id']}: {described(skill['version'], withdrawn)}")
 
 

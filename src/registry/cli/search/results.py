@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from registry.cli import console
 from registry.cli.console import Data, printable
-from registry.cli.risk import risk_remark, withdrawn_of
+from registry.cli.risk import risk_remark, withdrawal_of
 from registry.domain.shown_names import name_beside_id
 from registry.services.completeness import is_complete
 from search.corrections import Correction, described
@@ -32,7 +32,7 @@ def _risk(card: Data) -> str:
 
 
 def _withdrawal(card: Data) -> str:
-    withdrawn = withdrawn_of(card)
+    withdrawn = withdrawal_of(card)
     return withdrawn.state if withdrawn else "-"
 
 
