@@ -15,7 +15,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.backend import RemoteBackend
 from registry.cli.remote.client import connect
-from registry.cli.risk import place, warn_of_withdrawal, withdrawal_remark, withdrawal_of
+from registry.cli.risk import place, warn_of_withdrawal, withdrawal_of, withdrawal_remark
 from registry.cli.search.filters import filter_options, taken_filters, tell_of_unknown_sources
 from registry.cli.search.results import show_list
 from registry.cli.search.similar_ids import naming_similar, with_similar

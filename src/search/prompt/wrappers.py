@@ -33,7 +33,7 @@ _SIGNATURE = re.compile(
     (?:--[ ]?|[^\n,]{0,12}(?:regards|sincerely|yours),?|(?:many[ ])?(?:thanks|cheers),)
     \n(?:[^\n]{0,60}\n){0,5}[^\n]{0,60}\Z
     | \nSent[ ]from[ ]my[ ][^\n]{1,40}\n?\Z
-    | \n\n+P\.?[ ]?S\.?:?[ ][^\n]{1,200}\n?\Z""",
+    | \n\nP\.?[ ]?S\.?:?[ ][^\n]{1,200}\n?\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
 _QUOTED = re.compile(r"^(?:On|Am|Le) [^\n]{5,100}(?:wrote|schrieb|a écrit) ?:[ \t]*$", re.MULTILINE)
