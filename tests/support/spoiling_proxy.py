@@ -44,6 +44,11 @@ class SpoilingProxy:
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
+    def stop(self) -> None:
+        """Take no more connections. May be called while an answer is spoilt."""
+        self._server.shutdown()
+        self._server.server_close()
+
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
@@ -52,9 +57,8 @@ class SpoilingProxy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
+        self.stop()
         self._thread.join()
-        self._server.server_close()
 
 
 def _pass_on(handler: BaseHTTPRequestHandler, service: str, spoil: Callable[[Passed], Passed]) -> None:

@@ -146,12 +146,12 @@ def follow_listings(transaction: Transaction, source: str, places: Mapping[str, 
     An id can pass to another skill of a source, such as a new one with a shorter path. What was installed stays the
     skill at its place. If the place is gone, the id says which skill it is.
     """
-    ids = {_place(origin): skill_id for skill_id, origin in places.items()}
+    ids = {_folder_of(origin): skill_id for skill_id, origin in places.items()}
     rows = transaction.read("select folder, record from installs where source = ? and listed is not null", (source,))
     for folder, text in rows:
         install = msgspec.json.decode(text, type=InstallRecord)
-        former, now = str(install.listed), ids.get(_place(install.origin))
-        if now is None or (former in places and _place(places[former]) == _place(install.origin)):
+        former, now = str(install.listed), ids.get(_folder_of(install.origin))
+        if now is None or (former in places and _folder_of(places[former]) == _folder_of(install.origin)):
             continue
         put_install(transaction, str(folder), msgspec.structs.replace(install, listed=now))
         for listed in (former, now):
@@ -159,7 +159,7 @@ def follow_listings(transaction: Transaction, source: str, places: Mapping[str, 
             set_shadowed(transaction, source, listed, hidden=hidden)
 
 
-def _place(origin: Origin) -> tuple[object, ...]:
+def _folder_of(origin: Origin) -> tuple[object, ...]:
     """Return the part of an origin that says where a skill is: not its state, such as a ref or a digest."""
     names = ("url", "path", "subdir", "skill")
     return type(origin), *(getattr(origin, name, None) for name in names)

@@ -1,5 +1,6 @@
 """`skill-registry install` and `uninstall`: change the skills in the skills directory."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -321,8 +322,8 @@ def _hinting(act: Act, page: SkillPage) -> Act:
         try:
             return act(backend)
         except CommandFailed as error:
-            hint = f"if it is the page of a skill in a registry: skill-registry install {page.skill} --from {page.url}"
-            raise CommandFailed(f"{error}; {hint}", error.code) from None
+            way = f"skill-registry install {page.skill} --from {shlex.quote(page.url)}"
+            raise CommandFailed(f"{error}; if it is the page of a skill in a registry: {way}", error.code) from None
 
     return hinting
 

@@ -62,7 +62,7 @@ def skill_page(address: str) -> SkillPage | None:
     except ValueError:
         return None
     match = _PAGE.search(parts.path) or _PACKAGE.search(parts.path)
-    if match is None or parts.scheme not in {"http", "https"}:
+    if match is None or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
         return None
     version = f"@{match['version']}" if match["version"] else ""
     return SkillPage(match["skill"] + version, f"{parts.scheme}://{parts.netloc}{parts.path[: match.start()]}")

@@ -18,6 +18,7 @@ from registry.errors import RegistryError, unauthorized
 from registry.http.base_path import serve_below
 from registry.http.envelope import as_registry_error, error_answer, send_answer
 from registry.http.quick_reads import quickly
+from registry.http.request_state import request_state
 from registry.services.container import Services
 
 _PATH = re.compile(r"/scopes/([a-z0-9][a-z0-9_-]{0,63})(/.*)?", re.DOTALL)
@@ -84,12 +85,12 @@ class ScopeDoor:
         """
         # The guards of the scope's application say which requests take a password of HTTP Basic.
         headers = with_password_as_credential(scope["headers"])
-        if not await quickly(self._services.database, self._is_member, headers, name):
+        if not await quickly(self._services.database, self._is_member, scope, headers, name):
             return None
         return await self._app_of(name)
 
-    def _is_member(self, headers: Any, name: str) -> bool:
-        principal = self._services.registry.access.identify(headers)
+    def _is_member(self, scope: Any, headers: Any, name: str) -> bool:
+        principal = request_state(scope).sender = self._services.registry.access.identify(headers)
         if principal is None:
             raise unauthorized(_NO_CREDENTIAL)
         return self._scopes.acting(principal, name) is not None

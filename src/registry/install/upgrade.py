@@ -108,7 +108,8 @@ class Upgrader:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
-        skill_id = installed_as(self._catalog.database, skill_id) or present_id(self._catalog, skill_id)
+        if not self._catalog.is_folder(skill_id):  # a source may list its skill by the id of the user's own
+            skill_id = installed_as(self._catalog.database, skill_id) or present_id(self._catalog, skill_id)
         if not self._catalog.is_folder(skill_id):
             raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]

@@ -122,6 +122,8 @@ class GitLimits(NamedTuple):
 
 def ref_in_words(refspec: str) -> str:
     """Return the name of a branch or tag for people."""
+    if refspec == "HEAD":
+        return "default branch: it is empty"
     kind = {"refs/heads/": "branch ", "refs/tags/": "tag "}
     return next(
         (word + refspec.removeprefix(start) for start, word in kind.items() if refspec.startswith(start)), refspec

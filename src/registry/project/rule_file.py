@@ -111,7 +111,7 @@ def plain_text(text: str, limit: int) -> str:
     )
     line = " ".join(visible.split())
     if len(line) > limit:
-        line = f"{line[: limit - 1].rstrip()}…"
+        line = f"{line[: limit - 1].rstrip().rstrip(''.join(_JOINERS))}…"
     return line.translate(_MARKS)
 
 

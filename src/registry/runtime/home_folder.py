@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from registry.domain.skill_file import SKILL_FILE
+from registry.domain.skill_file import is_skill_file
 
 
 def expanded(path: str) -> Path:
@@ -23,4 +23,4 @@ def expanded(path: str) -> Path:
 
 def skill_folder(path: Path) -> Path:
     """Return the folder of a skill whose SKILL.md is named; other paths as they are."""
-    return path.parent if path.name.lower() == SKILL_FILE.lower() and path.is_file() else path
+    return path.parent if is_skill_file(path.name) and path.is_file() else path

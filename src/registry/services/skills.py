@@ -5,9 +5,10 @@ commit by the database's change hooks, so a change is searchable when these func
 """
 
 import datetime
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -31,6 +32,8 @@ from registry.publish.lookalikes import refuse_lookalikes
 from registry.publish.published_version import changes_of
 from registry.services.container import Services
 from registry.services.install_jobs import InstallJob
+
+_Result = TypeVar("_Result")
 
 
 def read_skill(services: Services, skill_id: str) -> Skill:
@@ -298,12 +301,19 @@ def delete_version(
         services.versions.delete(skill_id, version, Conditions(etags, caller))
 
 
-def deletion_message(services: Services, skill_id: str, version: str | None = None) -> str:
-    """Return what an answer says of a skill, or one version of it, that was deleted just now."""
+def deleted(
+    services: Services, skill_id: str, version: str | None, delete: Callable[[], _Result]
+) -> tuple[_Result, str]:
+    """Delete a skill, or one version of it, and return what `delete` returns, and what an answer says of that.
+
+    Raises what `delete` raises.
+    """
+    is_published = services.is_published(skill_id)  # before the change: nothing may fail after it
+    result = delete()
     what = f"Skill '{skill_id}'" if version is None else f"Version {version} of skill '{skill_id}'"
-    if not services.is_published(skill_id):
-        return f"{what} deleted"
-    return (
+    if not is_published:
+        return result, f"{what} deleted"
+    return result, (
         f"{what} deleted: {'every version' if version is None else 'it'} is yanked, which can be undone. Requests that "
         "name the version still get its files; an administrator can revoke it"
     )

@@ -38,6 +38,8 @@ class Offers:
         if source is not None and all(entry.name != source for entry in self._entries()):
             raise not_found(f"Source '{source}'")
         offers = [offer for offer in self._named(skill) if source in (None, offer.source)]
+        if not offers and source is not None:  # by the id that search shows, such as `hub/x.chisel` for `x/chisel`
+            offers = self._named(f"{source}/{skill}")
         if not offers:
             raise skill_not_found(skill if source is None else f"{source}/{skill}")
         if len(offers) > 1:

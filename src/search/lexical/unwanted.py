@@ -25,7 +25,7 @@ _ABSENT_BEFORE = frozenset({"free", "less"})
 _TOLD = 200
 """The characters of a description that are read for its purpose."""
 
-_SIGNS = ".,;:!?()[]\"'`’s"
+_SIGNS = ".,;:!?()[]\"'`’"
 
 _ABOUT = 0.75
 """The share of the highest score for a thing from which a document is about it."""
@@ -107,7 +107,13 @@ def _purpose(card: Described, words: Sequence[str]) -> str:
     """Return the beginning of a description without the words of a thing: `Manage … boards` for `trello`."""
     thing = {word.casefold() for word in words}
     told = card.description[:_TOLD].split(". ", 1)[0].split()
-    return " ".join(word for word in told if word.casefold().strip(_SIGNS) not in thing)
+    return " ".join(word for word in told if not thing.intersection(_bare_forms(word)))
+
+
+def _bare_forms(word: str) -> tuple[str, str]:
+    """Return a word in lower case without signs around it, and without the *'s* of its possessive too."""
+    bare = word.casefold().strip(_SIGNS)
+    return bare, bare.removesuffix("'s").removesuffix("’s")
 
 
 def _mentions(description: str, terms: Mapping[str, float]) -> bool:

@@ -249,11 +249,13 @@ def _without_courtesy_words(request: str) -> str:
     first = words[start].start() if start else 0
     stop = len(request)
     for courtesy, starts, signs in _COURTESIES:
+        has_sign = False
         for word in reversed(words[start + 1 :]):
             lower = word[0].lower()
             if lower not in courtesy:
                 break
-            if lower in starts and not signs.isdisjoint(_words_in(request[word.start() :])):
+            has_sign = has_sign or lower in signs
+            if lower in starts and has_sign:
                 stop = word.start()
     return request[first:stop].strip(" ,;¡\n")
 

@@ -33,9 +33,10 @@ _MOST_IDENTIFIERS = 400
 class Prompt(NamedTuple):
     """A query as it is searched.
 
-    `written` is what was sent, `text` what is searched of it. `identifiers` are words of a paste and of the background,
-    for those that few documents have. `background` is what else a ticket says, which may exclude something. `left_out`
-    is the number of characters of pastes and background, and `cut` that of the request's middle.
+    `written` is what was sent, without tags and JSON around it, `text` what is searched of it. `identifiers` are words
+    of a paste and of the background, for those that few documents have. `background` is what else a ticket says, which
+    may exclude something. `left_out` is the number of characters of pastes and background, and `cut` that of the
+    request's middle.
     """
 
     written: str

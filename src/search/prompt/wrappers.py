@@ -133,7 +133,7 @@ def without_json(text: str) -> str:
     """
     try:
         value = msgspec.json.decode(text) if len(text) <= _READ else None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):  # a lone surrogate cannot be encoded
         return text
     return _request_in(value, _DEEPEST_MEMBER) or text
 

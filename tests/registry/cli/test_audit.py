@@ -116,8 +116,8 @@ def test_what_a_command_has_learnt_is_told_later_without_a_question(project: Pro
     (tea,) = [skill for skill in project.read("list", "--json").json["skills"] if skill["id"] == "tea"]
     assert tea["withdrawn"]["reason"] == WHY
     assert [line.split("\t")[-1] for line in listed.out.splitlines() if line.startswith("tea\t")] == ["revoked"]
-    found = project.read("search", "tea", "--installed")
-    assert [line.split("\t")[-1] for line in found.out.splitlines() if line.startswith("tea\t")] == ["revoked"]
+    searched = project.read("search", "tea", "--installed")
+    assert [line.split("\t")[-1] for line in searched.out.splitlines() if line.startswith("tea\t")] == ["revoked"]
     (tea,) = [hit["skill"] for hit in project.read("search", "tea", "--installed", "--json").json["skills"]]
     assert tea["withdrawn"]["reason"] == WHY
     assert "revoked: version 1.0.0 was revoked on" in project.read("show", "tea").out

@@ -114,4 +114,5 @@ def test_no_other_machine_is_asked_for_a_token(tmp_path: Path, url: str) -> None
         assert (done.code, proxy.requests, len(proxy.posted)) == (1, [], 1)
         assert "Authorization" not in proxy.posted[0][0]
         Done(tmp_path, "login", "--server", url, http_proxy=proxy.url, no_proxy="")
-        assert ([request[0] for request in proxy.requests], len(proxy.posted)) == ([f"{url}/healthz"], 1)
+        read = [f"{url}/healthz", f"{url}/api/v1/status"]
+        assert ([request[0] for request in proxy.requests], len(proxy.posted)) == (read, 1)

@@ -48,7 +48,7 @@ def test_a_token_that_has_leaked_is_revoked_by_its_text(registry: Registry, tmp_
     login = ("login", "--server", registry.url, "--username", "acme/ann", "--password-stdin")
     assert Done(tmp_path, *login, stdin="correct horse\n").code == 0
     made = Done(tmp_path, "tokens", "create", "leaky", "--for", "read", "--json").json
-    revoke = ("tokens", "revoke", made["token"], "--server", registry.url)
+    revoke = ("tokens", "revoke", f" Bearer {made['token']}\n", "--server", registry.url)
     assert "has ended" in Done(tmp_path, *revoke, XDG_CONFIG_HOME=str(tmp_path / "another")).out
     assert Done(tmp_path, "tokens", "list", "--json").json["tokens"] == []
     again = Done(tmp_path, *revoke)
@@ -58,6 +58,11 @@ def test_a_token_that_has_leaked_is_revoked_by_its_text(registry: Registry, tmp_
     revoked = Done(tmp_path, "admin", "keys", "revoke", key, "--data-dir", str(registry.data_dir), "--json")
     assert revoked.json["id"] == key.split("_")[1]
     registry.wait_for(lambda: registry.api("GET", "/skills", headers={"x-api-key": key}).status_code == 401)
+    for text in (f"token={made['token']}", f"{key}.", "x/y"):
+        for command in (("tokens", "revoke", text, "--server", registry.url), ("admin", "keys", "revoke", text)):
+            refused = Done(tmp_path, *command)
+            refused.complains(2, "neither the id nor the text")
+            assert text not in refused.error
 
 
 def test_a_user_changes_the_password(registry: Registry, tmp_path: Path) -> None:

@@ -124,6 +124,21 @@ def test_an_answer_that_stays_lost_says_that_it_may_be_published(registry: Regis
     assert (again.code, again.json["status"]) == (0, "unchanged")
 
 
+def test_a_registry_that_goes_away_with_the_package_may_have_published_it(registry: Registry, tmp_path: Path) -> None:
+    skill = write_skill(tmp_path, "gone-away", "Comes from a folder of its author.")
+
+    def go_away(answer: Passed) -> Passed:
+        if answer.method != "POST":
+            return answer
+        proxy.stop()
+        return answer._replace(status=0)
+
+    with SpoilingProxy(registry.url, go_away) as proxy:
+        done = run_at(proxy.url, tmp_path, registry, "publish", str(skill))
+    assert (done.code, done.error.count("trying again")) == (1, 3)
+    assert "It may be published all the same" in done.error
+
+
 def run_at(url: str, folder: Path, registry: Registry, *args: str) -> Done:
     """Run a command as `run` does, through a proxy before the registry."""
     token = registry.caller()["Authorization"].removeprefix("Bearer ")

@@ -14,6 +14,7 @@ from registry.project.lock_file import read_lock
 from registry.skill_folder import tree_digest
 from support.commands import Done
 from support.install_world import World, skill_md
+from support.servers import write_skill
 from support.web_server import reply
 
 
@@ -85,14 +86,26 @@ def test_an_installed_skill_stays_the_one_that_it_is_when_its_id_passes_to_anoth
     for name in ("lathe", "saw"):
         assert world.upgraded(name)["outcome"] == "up_to_date"
         assert "Mine" in (skills_dir / name / "SKILL.md").read_text()
-    found = {card["id"]: card["installed"] for card in world.get("/skills?limit=100&source=hub")}
-    ours = [skill_id for skill_id in found if "lathe" in skill_id or "saw" in skill_id]
-    listed = [skill_id for skill_id in ours if not found[skill_id]]
+    cards = {card["id"]: card["installed"] for card in world.get("/skills?limit=100&source=hub")}
+    ours = [skill_id for skill_id in cards if "lathe" in skill_id or "saw" in skill_id]
+    listed = [skill_id for skill_id in ours if not cards[skill_id]]
     texts = [world.get(f"/skills/{skill_id}/content")["content"] for skill_id in sorted(listed)]
     assert ["Theirs" in text for text in texts] == [True, True]
     world.skills.commit({"team/lathe/SKILL.md": skill_md("lathe", "1.1.0", "Mine turns better.")})
     assert world.upgraded("lathe")["outcome"] == "updated"
     assert "Mine turns better." in (skills_dir / "lathe/SKILL.md").read_text()
+
+
+def test_the_id_of_an_own_skill_is_never_that_of_one_that_a_source_renames(world: World) -> None:
+    world.skills.commit({f"{path}/SKILL.md": skill_md("chisel", body=path) for path in ("x/chisel", "chisel")})
+    world.server.api("POST", "/registry/refresh")
+    write_skill(world.server.skills_dir, "chisel", "My own chisel.")
+    world.server.api("POST", "/registry/scan")
+    world.installed(skill_id="x.chisel", source_name="hub")
+    world.skills.git("rm", "-r", "--quiet", "chisel")
+    world.skills.commit({"x/chisel/SKILL.md": skill_md("chisel", "1.0.1")})
+    world.server.api("POST", "/registry/refresh")
+    assert world.upgraded("chisel")["outcome"] == "immutable"
 
 
 def test_a_skill_that_has_left_its_folder_or_its_branch_is_named_with_its_new_place(world: World) -> None:

@@ -180,9 +180,9 @@ def test_files_are_read_by_name_only(host: Host) -> None:
 
 def test_the_handshake_of_older_clients(host: Host) -> None:
     ours = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-    for asked, answered in (*zip(ours, ours, strict=True), ("1999-01-01", ours[0]), ("2099-01-01", ours[0])):
-        body = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": asked}}
-        answer = host.post(body, **{"Mcp-Protocol-Version": asked}).json()
+    for sent, answered in (*zip(ours, ours, strict=True), ("1999-01-01", ours[0]), ("2099-01-01", ours[0])):
+        body = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": sent}}
+        answer = host.post(body, **{"Mcp-Protocol-Version": sent}).json()
         assert (answer["id"], answer["result"]["protocolVersion"]) == (7, answered)
         assert answer["result"]["serverInfo"]["name"] == "skill-registry"
     assert host.post({"jsonrpc": "2.0", "id": "a", "method": "ping"}).json() == {
@@ -439,8 +439,8 @@ def test_a_batch_is_bounded(tmp_path: Path) -> None:
             assert f"1 to 20 messages: this one has {count}" in answer.json()["error"]["message"]
         reading = {**PING, "method": "resources/read", "params": {"uri": "skill://large/a.bin"}}
         answers = host.post([{**reading, "id": number} for number in range(20)]).json()
-    assert [one["id"] for one in answers] == list(range(20))
-    refused = [one["error"]["message"] for one in answers if "error" in one]
+    assert [answer["id"] for answer in answers] == list(range(20))
+    refused = [answer["error"]["message"] for answer in answers if "error" in answer]
     assert len(refused) == 16  # each of the others takes 9.3 MiB as base64
     assert "send this request in a body of its own" in refused[0]
 

@@ -135,7 +135,7 @@ def test_an_administrator_starts_a_new_identity(forked: Forked) -> None:
         (entry,) = [entry for entry in entries if entry.get("contradicts")]
         assert (entry["kind"], entry["key"]) == ("key", key)
         assert entry["contradicts"].startswith(f"{forked.seen_size} ")
-        (audited,) = [one for one in audit(registry) if one["action"] == "admin log new-identity"]
+        (audited,) = [entry for entry in audit(registry) if entry["action"] == "admin log new-identity"]
         assert (audited["actor"], audited["target"]) == ("(operator)", key)
 
 

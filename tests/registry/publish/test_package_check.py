@@ -90,7 +90,7 @@ def test_a_script_with_line_ends_of_windows_is_a_warning(registry: Registry) -> 
         "scripts/c.bat": b"rem\r\n",
     }
     checked = check(registry, skill_package("windows", files=scripts)).json()["data"]
-    told = [(one["field"], one["kind"]) for one in checked["warnings"] if "CRLF" in one["message"]]
+    told = [(each["field"], each["kind"]) for each in checked["warnings"] if "CRLF" in each["message"]]
     assert told == [("scripts/a.sh", "quality_warning")]
 
 

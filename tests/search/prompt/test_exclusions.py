@@ -16,6 +16,7 @@ SKILLS = [
     ("zero-downtime-deploy", "Deploy without downtime", "deploy a service without downtime"),
     ("deploy-helper", "Deploy a service", "deploy steps"),
     ("free-prompts-for-selenium", "A collection of prompts", "prompts"),
+    ("slack-messages", "Send Slack messages and read Slack's channels, by CSS.", "messages"),
     ("transcribe-cloud", "Transcribe a recording into text with Deepgram", "transcribe a recording into text"),
     ("transcribe-local", "Transcribe a recording, no Deepgram key needed", "transcribe on this machine"),
     *((f"other-{n}", f"Something about topic{n} and subject{n}", "text") for n in range(60)),

@@ -3,7 +3,10 @@
 import pytest
 
 from search.prompt.frames import without_frame
-from search.prompt.reading import read_prompt
+from search.prompt.reading import SEARCHED, read_prompt
+from support.cost import passes
+
+_MOST_PASSES = 60
 
 TASK = "merge these two PDF files, keep the bookmarks"
 FRAMES = [
@@ -157,3 +160,13 @@ def test_only_the_request_remains_in_other_languages(frame: str, task: str) -> N
 )
 def test_words_alone_stay_in_other_languages(request_: str) -> None:
     assert without_frame(request_) == request_
+
+
+@pytest.mark.parametrize(
+    "unit", ["I ", "please ", "I'm ", "thanks ", "I need to ", "by ", "wait ", " - ", "(a) ", "bitte "]
+)
+def test_the_time_is_linear_in_the_text(unit: str) -> None:
+    def read(text: str) -> object:
+        return read_prompt(text[:SEARCHED])
+
+    assert passes(read, unit * (SEARCHED // len(unit)), rounds=1) < _MOST_PASSES

@@ -20,6 +20,7 @@ from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
 from registry.auth.users import NewUser, UserChanges, Users
 from registry.cli import command, console
+from registry.cli.access.pasted import pasted_credential
 from registry.cli.backend import CommandFailed
 from registry.cli.help.settings_options import Command, settings_options
 from registry.config.settings import Settings
@@ -115,7 +116,7 @@ def list_keys(as_json: bool, **flags: Any) -> None:
 @local_options
 def revoke_key(key_id: str, as_json: bool, **flags: Any) -> None:
     """Revoke the API key KEY_ID, which may also be the text of the key. This cannot be undone."""
-    key_id = id_of(key_id)
+    key_id = id_of(pasted_credential(key_id))
     with audited_database(flags, key_id) as (_, database):
         revoked = _keys(database).revoke(key_id)
     console.show(msgspec.to_builtins(revoked), console.facts_table, as_json=as_json)

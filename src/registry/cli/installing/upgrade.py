@@ -43,7 +43,7 @@ def upgrade(
     A skill whose files were changed here is left as it is: its changes are shown, and the command exits with 1.
     """
     is_global = flags["is_global"]
-    if skill_id and "@" in skill_id:
+    if skill_id and "@" in skill_id and "://" not in skill_id:
         name, _, number = skill_id.partition("@")
         command.stop(
             f"{skill_id}: give the version as an option: upgrade {name} --version {number}", command.WRONG_USAGE

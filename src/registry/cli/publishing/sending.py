@@ -156,12 +156,21 @@ class Sender:
     def _upload(self, kind: Any, path: str, package: BinaryIO) -> Data:
         """Send a package, again if the answer is lost, and return the answer. Raises CommandFailed."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}  # the server knows an upload again whose answer was lost
-        upload = partial(self._client.upload, kind, f"{API}{path}", package, headers)
+        lost: list[AnswerLost] = []
+
+        def upload() -> Any:
+            try:
+                return self._client.upload(kind, f"{API}{path}", package, headers)
+            except AnswerLost as error:
+                lost.append(error)
+                raise
+
         try:
-            return _persistent(partial(_when_admitted, upload), AnswerLost)
-        except AnswerLost as error:
-            told = "" if self._dry_run else ". It may be published all the same: run the command again, to be sure"
-            raise AnswerLost(f"{error}{told}") from None
+            return _persistent(partial(_when_admitted, upload))
+        except ConnectionFailed as error:
+            may_be_published = lost and not self._dry_run
+            told = ". It may be published all the same: run the command again, to be sure" if may_be_published else ""
+            raise ConnectionFailed(f"{error}{told}") from None
 
     def _wait(self, job_id: str) -> Data:
         """Return a job when it has ended or waits for a review, or after the time limit. Raises CommandFailed."""
@@ -169,23 +178,27 @@ class Sender:
         while True:
             path = f"{API}/registry/publish/{quote(job_id, safe='')}/status"
             ask = partial(self._client.call, publishing_answers.Publishing, "GET", path)
-            job = _persistent(ask, ConnectionFailed)
+            job = _persistent(ask, has_answered=True)
             if job["completed_at"] or job["status"] == HELD or time.monotonic() > deadline:
                 return job
             time.sleep(_POLL_SECONDS)
 
 
-def _persistent(call: Callable[[], Any], lost: type[ConnectionFailed]) -> Data:
-    """Return what a request returns, which is sent again if `lost` is raised, or the server is busy.
+def _persistent(call: Callable[[], Any], *, has_answered: bool = False) -> Data:
+    """Return what a request returns, which is sent again if its answer is lost, or the server is busy or restarts.
 
-    Raises CommandFailed.
+    It restarts if it refuses connections and `has_answered` before. Raises CommandFailed.
     """
     for seconds in _PAUSES:
         try:
             return cast(Data, call())
         except CommandFailed as error:
-            if not isinstance(error, lost) and error.code != "SERVICE_UNAVAILABLE":
+            is_refused = isinstance(error, ConnectionFailed) and not isinstance(error, AnswerLost)
+            if is_refused and not has_answered:
                 raise
+            if not isinstance(error, ConnectionFailed) and error.code != "SERVICE_UNAVAILABLE":
+                raise
+            has_answered = True
             console.note(f"{error}; trying again in {seconds:g} s")
         time.sleep(seconds)
     return cast(Data, call())

@@ -346,7 +346,10 @@ def _failure(response: httpx.Response) -> CommandFailed:
     """Return the error of a response, without a code if it is not one of the API."""
     try:
         answer = read_answer(response.content)
-        failure = failure_of(answer["error"], response.headers.get("Location"))
+        error = answer["error"]
+        if "jsonrpc" in answer:  # MCP has the code of the API beside its own
+            error = {**error, "code": error["data"]["code"]}
+        failure = failure_of(error, response.headers.get("Location"))
     except (WrongShape, KeyError, TypeError):
         if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             return CommandFailed(_too_large(response.request))

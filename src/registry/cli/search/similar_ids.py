@@ -1,4 +1,4 @@
-"""The ids that may be meant by one that does not exist."""
+"""The ids that may be meant by an unknown id."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

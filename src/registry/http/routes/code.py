@@ -1,5 +1,6 @@
 """The code v1 API: skills and versions exactly as the specification's tables have them."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -130,8 +131,8 @@ async def delete_version(
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     path_id = skill_id(request)
     caller = principal_of(request.scope)
-    await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
-    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id, version)
+    delete = partial(skills.delete_version, services, path_id, version, if_match(request), caller)
+    _, message = await ORDINARY_POOL.run(skills.deleted, services, path_id, version, delete)
     return Ok(DeletedVersion(skill_id=path_id, version=version, message=message))
 
 

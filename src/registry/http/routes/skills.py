@@ -196,9 +196,8 @@ async def delete_skill(
 ) -> Ok[RemovedSkills]:
     """Delete a skill with its folder and versions, in the local profile also from the manifest and the lock file."""
     path_id, caller = skill_id(request), request_state(request.scope).principal
-    remove = partial(skills.uninstall_skill, cascade=cascade)
-    removed = await ORDINARY_POOL.run(remove, services, path_id, if_match(request), caller)
-    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id)
+    remove = partial(skills.uninstall_skill, services, path_id, if_match(request), caller, cascade=cascade)
+    removed, message = await ORDINARY_POOL.run(skills.deleted, services, path_id, None, remove)
     return Ok(RemovedSkills(id=path_id, message=message, removed=removed if len(removed) > 1 else UNSET))
 
 

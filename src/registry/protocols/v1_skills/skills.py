@@ -1,5 +1,6 @@
 """The skills of `/v1/skills`: list, read, create, delete."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -125,10 +126,9 @@ async def create_v1_skill(
 async def delete_v1_skill(request: Request[Any, Any, Any], services: ReadyServices) -> DeletedSkillObject:
     """Delete a skill with its folder and versions. If it is published, yank every version."""
     path_id = skill_id(request)
-    await ORDINARY_POOL.run(
-        skills.uninstall_skill, services, path_id, if_match(request), request_state(request.scope).principal
-    )
-    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id)
+    caller = request_state(request.scope).principal
+    remove = partial(skills.uninstall_skill, services, path_id, if_match(request), caller)
+    _, message = await ORDINARY_POOL.run(skills.deleted, services, path_id, None, remove)
     return DeletedSkillObject(data=Deleted(id=path_id, message=message), id=path_id)
 
 

@@ -1,5 +1,6 @@
 """The versions of a skill below `/v1/skills`: list, read, create, delete. `latest` names the highest one."""
 
+from functools import partial
 from typing import Any
 
 from litestar import Request, Response, delete, get, post
@@ -124,8 +125,8 @@ async def delete_v1_version(
     """Delete a version, or yank it if it is published. The last version of a skill cannot be deleted."""
     path_id = skill_id(request)
     caller = principal_of(request.scope) if services.settings.profile == "registry" else None
-    await ORDINARY_POOL.run(skills.delete_version, services, path_id, version, if_match(request), caller)
-    message = await ORDINARY_POOL.run(skills.deletion_message, services, path_id, version)
+    delete = partial(skills.delete_version, services, path_id, version, if_match(request), caller)
+    _, message = await ORDINARY_POOL.run(skills.deleted, services, path_id, version, delete)
     deleted = DeletedVersion(skill_id=path_id, version=version, message=message)
     return DeletedVersionObject(data=deleted, id=version, version=version)
 
