@@ -79,7 +79,7 @@ class CommandBackend(Protocol):
         ...
 
     def ids_for(self, body: "SearchBody") -> list[str]:
-        """Return the ids that a search finds which the user has not made: nothing remembers it."""
+        """Return the ids of the hits of a search for a hint. It is not remembered: the user has not made it."""
         ...
 
     def list_skills(self, limit: int | None, wanted: "Wanted | None" = None) -> tuple[list[Data], int]:

@@ -192,4 +192,4 @@ def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
 
 
 def _rule_file_table(answer: console.Data) -> Iterator[console.Part]:
-    yield f"{answer['skills_count']} skills in {answer['path']}"
+    yield f"{console.counted(answer['skills_count'], 'skill')} in {answer['path']}"

@@ -68,7 +68,7 @@ class LocalBackend:
         return answer
 
     def ids_for(self, body: SearchBody) -> list[str]:
-        """Return the ids that a search finds which the user has not made."""
+        """Return the ids of the hits of a search for a hint."""
         return [hit["skill"]["id"] for hit in self.search(body)["skills"]]
 
     def list_skills(self, limit: int | None, wanted: Wanted | None = None) -> tuple[list[Data], int]:

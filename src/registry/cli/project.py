@@ -113,13 +113,14 @@ def _verify_tables(answer: console.Data) -> Iterator[console.Part]:
     yield from console.problems_table(
         "Differs", {change["path"]: f"{change['kind']}: {change['message']}" for change in changes}
     )
-    yield f"Differences from the lock of {answer['skills']} skills: {len(changes)}"
+    skills = console.counted(answer["skills"], "skill")
+    yield f"Differences from the lock of {skills}: {len(changes)}"
     if (logged := answer.get("log")) is not None:
         for fault in logged["faults"]:
             yield console.line(("log", "red"), f": {fault}")
         for skill_id, run in logged["publishers"].items():
             yield console.line((skill_id, "bold"), f": published by {msgspec.convert(run, PublisherRun).line()}")
-        yield f"In the log of their registry: {logged['proven']} of {answer['skills']} skills"
+        yield f"In the log of their registry: {logged['proven']} of {skills}"
 
 
 @click.command()

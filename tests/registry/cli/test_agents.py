@@ -64,7 +64,7 @@ def test_every_agent_gets_the_same_files(project: Project) -> None:
     assert not list(project.folder.rglob(".skill-registry-*"))
     manifest = (project.folder / "skill-project.toml").read_text()
     assert ("# Ours." in manifest, 'kept = "yes"' in manifest, '"claude"' in manifest) == (True, True, True)
-    assert project.ok("verify").out.endswith("Differences from the lock of 1 skills: 0\n")
+    assert project.ok("verify").out.endswith("Differences from the lock of 1 skill: 0\n")
     shown = json.loads(project.ok("list", "--data-dir", ".skill-registry", "--json").out)["skills"][0]["agent_folders"]
     assert set(shown) == folders
 

@@ -121,7 +121,7 @@ def test_what_a_command_has_learnt_is_told_later_without_a_question(project: Pro
     (tea,) = [hit["skill"] for hit in project.read("search", "tea", "--installed", "--json").json["skills"]]
     assert tea["withdrawn"]["reason"] == WHY
     assert "revoked: version 1.0.0 was revoked on" in project.read("show", "tea").out
-    assert project.read("generate", "agents").out.startswith("1 skills")
+    assert project.read("generate", "agents").out.startswith("1 skill")
     assert "tea" not in (project.folder / "AGENTS.md").read_text()
     project.registry.stop()
     for arguments in (asking, ("list", "--data-dir", ".skill-registry")):

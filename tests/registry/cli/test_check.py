@@ -33,7 +33,7 @@ def found(done: Done) -> list[tuple[str, str, int | None]]:
 def test_a_good_skill_passes_without_a_word(tmp_path: Path) -> None:
     write(tmp_path, "skills/good/SKILL.md", GOOD)
     done = Done(tmp_path, "check", "skills")
-    assert (done.code, done.out, done.error) == (0, "", "skill-registry: 1 skills: 0 errors, 0 warnings\n")
+    assert (done.code, done.out, done.error) == (0, "", "skill-registry: 1 skill: 0 errors, 0 warnings\n")
 
 
 def test_each_finding_has_its_file_and_line(tmp_path: Path) -> None:

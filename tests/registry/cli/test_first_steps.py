@@ -95,7 +95,7 @@ def test_what_runs_is_seen(tmp_path: Path) -> None:
         found = checks(Done(tmp_path, "doctor", "--json", "--data-dir", "data"))
         other = checks(Done(tmp_path, "doctor", "--json", "--port", server.url.rpartition(":")[2]))
     assert (found["service"][0], server.url in found["service"][1]) == ("ok", True)
-    assert found["skills directory"][:2] == ("ok", f"{tmp_path / 'skills'}: 1 skills")
+    assert found["skills directory"][:2] == ("ok", f"{tmp_path / 'skills'}: 1 skill")
     assert "another program" in other["service"][1]
 
 

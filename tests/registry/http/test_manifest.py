@@ -263,7 +263,7 @@ def test_the_command_writes_the_rule_file_with_and_without_a_server(tmp_path: Pa
     path.unlink()
     done = subprocess.run([COMMAND, "generate-mdc"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert path.read_text() == first
-    assert done.stdout == "1 skills in .cursor/rules/skills.mdc\n"
+    assert done.stdout == "1 skill in .cursor/rules/skills.mdc\n"
 
 
 BEGIN = b"<!-- skill-registry: begin -->\n"
@@ -276,7 +276,7 @@ def test_the_skills_are_a_block_of_a_file_whose_other_text_stays(tmp_path: Path,
     path = tmp_path / name
     path.write_bytes(b"# Ours\r\n\r\nRun the tests.")
     assert Done(tmp_path, "scan").code == 0
-    assert Done(tmp_path, "generate", kind).out == f"1 skills in {name}\n"
+    assert Done(tmp_path, "generate", kind).out == f"1 skill in {name}\n"
     first = path.read_bytes()
     assert first.startswith(b"# Ours\r\n\r\nRun the tests.\n\n<!-- skill-registry: begin")
     assert first.count(b"<!-- skill-registry: end -->") == 1

@@ -22,7 +22,7 @@ def git(remote: Path, *arguments: str) -> str:
 def test_the_tour_proves_published_files_and_detects_others() -> None:
     output = log_tour()
     assert "acme/tea\nskill-registry.checkpoint" in output
-    assert "In the log of their registry: 1 of 1 skills" in output
+    assert "In the log of their registry: 1 of 1 skill" in output
     assert "changed: the files of tea have sha256" in output
     assert "tea: its entry in the log names other files or another version" in output
 

@@ -80,7 +80,8 @@ def _own_key(settings: Settings) -> str:
 
 def _lines(report: console.Data) -> Iterator[console.Part]:
     versions = ", ".join(f"{count} {state}" for state, count in report["versions"].items())
-    yield f"Rebuilt {report['skills']} skills ({versions}) from {report['entries']} entries of the log."
+    entries = console.counted(report["entries"], "entry")
+    yield f"Rebuilt {console.counted(report['skills'], 'skill')} ({versions}) from {entries} of the log."
     if report["set_aside"]:
         yield f"The old database is now {report['set_aside']}"
     yield from console.problems_table("Without its package", report["missing"])

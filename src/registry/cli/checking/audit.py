@@ -100,8 +100,9 @@ def _parts(answer: console.Data) -> Iterator[console.Part]:
         yield console.line(("cannot tell", "yellow"), f"  {name}: {reason}")
     for changed in report.changed:
         yield console.line(("findings", "yellow"), f"  {_change(changed)}")
-    logs = ", ".join(f"{log.registry} ({log.size} entries)" for log in report.logs)
-    yield f"Withdrawn: {len(report.withdrawn)} of {report.from_registries} skills from registries"
+    logs = ", ".join(f"{log.registry} ({console.counted(log.size, 'entry')})" for log in report.logs)
+    skills = console.counted(report.from_registries, "skill")
+    yield f"Withdrawn: {len(report.withdrawn)} of {skills} from registries"
     if logs:
         yield f"Asked: {logs}"
 

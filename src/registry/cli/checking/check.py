@@ -72,7 +72,8 @@ def _lines(report: CheckReport) -> Iterator[str]:
 
 
 def _summarise(report: CheckReport) -> None:
-    console.tell(f"{len(report.skills)} skills: {report.errors} errors, {report.warnings} warnings")
+    faults = f"{console.counted(report.errors, 'error')}, {console.counted(report.warnings, 'warning')}"
+    console.tell(f"{console.counted(len(report.skills), 'skill')}: {faults}")
     for skill in report.skills:
         if not skill.installable:
             console.tell(f"{skill.path} cannot be installed")

@@ -52,7 +52,7 @@ class RemoteBackend:
         return answer
 
     def ids_for(self, body: "SearchBody") -> list[str]:
-        """Return the ids that a search finds which the user has not made: nothing remembers it."""
+        """Return the ids of the hits of a search for a hint. It is not remembered: the user has not made it."""
         answer: Data = self._call(answers.Found, "POST", "/search", msgspec.to_builtins(body))
         return [hit["skill"]["id"] for hit in answer["skills"]]
 
