@@ -97,10 +97,11 @@ class Upgrader:
         if not body.offline:
             self._refresh_sources(selected)
         latest: dict[Origin, str] = {}
+        folders: dict[GitOrigin, Sequence[str]] = {}
         results = []
         for count, stored in enumerate(selected):
             progress(count, len(selected))
-            results.append(self._result(stored, body, latest))
+            results.append(self._result(stored, body, latest, folders))
         progress(len(selected), len(selected))
         return UpgradeData(upgraded=sum(result.outcome == "updated" for result in results), results=results)
 
@@ -119,7 +120,13 @@ class Upgrader:
         installs = [find_install(self._catalog.database, str(stored.folder)) for stored in selected]
         self._refresh({install.source for install in installs if install is not None and install.source is not None})
 
-    def _result(self, stored: StoredSkill, body: UpgradeBody, latest: dict[Origin, str]) -> UpgradeResult:
+    def _result(
+        self,
+        stored: StoredSkill,
+        body: UpgradeBody,
+        latest: dict[Origin, str],
+        folders: dict[GitOrigin, Sequence[str]],
+    ) -> UpgradeResult:
         result = UpgradeResult(id=stored.skill.id, outcome="error", resolved_version=stored.skill.version)
         install = find_install(self._catalog.database, str(stored.folder))
         try:
@@ -128,9 +135,9 @@ class Upgrader:
             result.outcome, result.reason, result.local_changes = "immutable", str(reason), reason.changes
         except RegistryError as error:
             result.reason = "; ".join(fault.message for fault in error.details) or error.message
-            result.reason += self._way_to_new_place(stored, install, error.__cause__)
+            result.reason += self._way_to_new_place(stored, install, error.__cause__, folders)
         except OutboundError as error:
-            result.reason = str(error) + self._way_to_new_place(stored, install, error)
+            result.reason = str(error) + self._way_to_new_place(stored, install, error, folders)
         except OSError as error:
             if self._is_changed_by_another(stored, install):
                 result.outcome, result.reason = "immutable", _CHANGED_MEANWHILE
@@ -139,13 +146,19 @@ class Upgrader:
                 result.reason = f"it cannot be read or written: {error.strerror or type(error).__name__}"
         return result
 
-    def _way_to_new_place(self, stored: StoredSkill, install: InstallRecord | None, error: BaseException | None) -> str:
+    def _way_to_new_place(
+        self,
+        stored: StoredSkill,
+        install: InstallRecord | None,
+        error: BaseException | None,
+        folders: dict[GitOrigin, Sequence[str]],
+    ) -> str:
         """Return, as the end of a reason, how to follow a skill that has left its folder, its branch or its tag."""
         if not isinstance(error, GitPlaceMissing) or install is None or not isinstance(install.origin, GitOrigin):
             return ""
         removal = f"skill-registry uninstall {stored.skill.id}"
         try:
-            places = self._fetcher.places(self._offers.with_credentials(install.origin))
+            places = self._fetcher.places(self._offers.with_credentials(install.origin), folders)
         except OutboundError:
             return ""
         if not places:

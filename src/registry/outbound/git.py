@@ -17,7 +17,7 @@ import msgspec
 from registry.domain.addresses import AddressPolicy, Endpoint, origin_host, parse_url, redact_url
 from registry.domain.file_names import printable_name
 from registry.domain.origins import GitOrigin, GitRef
-from registry.domain.skill_file import SKILL_FILE
+from registry.domain.skill_file import is_skill_file
 from registry.outbound.client import OutboundClient, basic_authorization
 from registry.outbound.git_access import GitAccess
 from registry.outbound.git_links import LINK, SUBMODULE, CheckoutNote, Links, TreeEntry, tree_entries
@@ -96,24 +96,28 @@ class Git:
             raise GitPlaceMissing(f"{redact_url(origin.url)} has no {ref_in_words(refspec)}")
         return commit
 
-    def places(self, origin: GitOrigin) -> Sequence[GitOrigin]:
+    def places(self, origin: GitOrigin, folders: dict[GitOrigin, Sequence[str]]) -> Sequence[GitOrigin]:
         """Return where the skill of an origin may be, of which its repository lacks the folder or the ref.
 
-        That is at its ref, else at the default branch: in folders of the same name. Raises OutboundError.
+        That is at its ref, else at the default branch: in folders of the same name. `folders` keeps the folders of the
+        skills of a repository at a ref, for its other skills. Raises OutboundError.
         """
         for ref in dict.fromkeys((origin.ref, None)):
-            with suppress(GitPlaceMissing):
-                folders = self._following(msgspec.structs.replace(origin, ref=ref), self._folders_named)
-                if folders:
-                    return [msgspec.structs.replace(origin, ref=ref, subdir=folder) for folder in folders]
+            repository = msgspec.structs.replace(origin, ref=ref, subdir=None)
+            if repository not in folders:
+                folders[repository] = ()
+                with suppress(GitPlaceMissing):
+                    folders[repository] = self._following(repository, self._skill_folders)
+            if named := _named_like(folders[repository], origin.subdir or ""):
+                return [msgspec.structs.replace(origin, ref=ref, subdir=folder or None) for folder in named]
         return ()
 
-    def _folders_named(self, origin: GitOrigin) -> Sequence[str | None]:
+    def _skill_folders(self, origin: GitOrigin) -> Sequence[str]:
         with tempfile.TemporaryDirectory(prefix="skill-registry-git-") as folder:
             run = self._run(origin, Path(folder))
             run("init", "--quiet", "--template=", ".")
             run(*_FETCH, "--depth=1", "--filter=blob:none", "--", run.url, _refspec(origin.ref))
-            return _named_like(run, _fetched_commit(run), origin.subdir) if origin.subdir else [None]
+            return _folders_of_skills(run, _fetched_commit(run))
 
     def refs(self, origin: GitOrigin) -> Mapping[str, str]:
         """Return the commit of each branch and tag of a repository, by `refs/heads/…` and `refs/tags/…`.
@@ -268,18 +272,24 @@ def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
     """
     if origin.subdir is not None and (refusal := submodule_refusal(run, commit, origin.subdir)):
         return refusal
-    places = _named_like(run, commit, origin.subdir) if origin.subdir else []
+    places = _named_like(_folders_of_skills(run, commit), origin.subdir) if origin.subdir else []
     named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places)
     but = f", but {named}" if named else ""
     return GitPlaceMissing(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{but}")
 
 
-def _named_like(run: GitRun, commit: str, subdir: str) -> list[str]:
-    """Return the first folders with a SKILL.md whose paths end as that of a folder, else those of the same name."""
+def _folders_of_skills(run: GitRun, commit: str) -> list[str]:
+    """Return the folders of a commit that have a SKILL.md, "" for the root."""
     paths = run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0")
+    return [folder for folder, _, name in (path.rpartition("/") for path in paths) if is_skill_file(name)]
+
+
+def _named_like(folders: Sequence[str], subdir: str) -> list[str]:
+    """Return the first folders whose paths end as that of a folder, else those of the same name; "" is the root."""
+    if not subdir:
+        return [subdir] if subdir in folders else []
     for end in (subdir, subdir.rpartition("/")[2]):
-        suffix = f"/{end}/{SKILL_FILE}".lower()
-        if places := [path.rpartition("/")[0] for path in paths if f"/{path}".lower().endswith(suffix)]:
+        if places := [folder for folder in folders if f"/{folder}".lower().endswith(f"/{end}".lower())]:
             return places[:_MOST_NAMED]
     return []
 

@@ -125,12 +125,12 @@ class Fetcher:
         """Return the current commit of an origin. Raises OutboundError."""
         return self._git.latest(origin)
 
-    def places(self, origin: GitOrigin) -> Sequence[GitOrigin]:
+    def places(self, origin: GitOrigin, folders: dict[GitOrigin, Sequence[str]]) -> Sequence[GitOrigin]:
         """Return where the skill of an origin may be, of which its repository lacks the folder or the ref.
 
-        Raises OutboundError.
+        `folders` keeps what was read of the repository for its other skills. Raises OutboundError.
         """
-        return self._git.places(origin)
+        return self._git.places(origin, folders)
 
     def fetch(self, origin: Origin, into: Path) -> Fetched:
         """Fetch a repository into the folder `into`, or a URL into the file `into`, which must not exist.

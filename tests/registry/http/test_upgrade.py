@@ -106,6 +106,7 @@ def test_the_id_of_an_own_skill_is_never_that_of_one_that_a_source_renames(world
     world.skills.commit({"x/chisel/SKILL.md": skill_md("chisel", "1.0.1")})
     world.server.api("POST", "/registry/refresh")
     assert world.upgraded("chisel")["outcome"] == "immutable"
+    assert world.upgraded("x-chisel")["outcome"] == "updated"
 
 
 def test_a_skill_that_has_left_its_folder_or_its_branch_is_named_with_its_new_place(world: World) -> None:
