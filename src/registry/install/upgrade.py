@@ -109,7 +109,8 @@ class Upgrader:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
-        if not self._catalog.is_folder(skill_id):  # a source may list its skill by the id of the user's own
+        is_own = self._catalog.has(skill_id) and self._catalog.is_folder(skill_id)
+        if not is_own:  # a source may list its skill by the id of the user's own
             skill_id = installed_as(self._catalog.database, skill_id) or present_id(self._catalog, skill_id)
         if not self._catalog.is_folder(skill_id):
             raise conflict(f"Skill '{skill_id}' is not installed")

@@ -143,7 +143,7 @@ def test_the_action_that_checks_fails_for_what_cannot_be_published(job: ActionRu
     (job.workspace / "bad" / "SKILL.md").write_text("# No front matter\n")
     with pytest.raises(StepFailed, match="bad"):
         job.run(CHECK, {"path": "."}, {}, "Check")
-    with pytest.raises(StepFailed, match="1 errors"):
+    with pytest.raises(StepFailed, match="1 error, 1 warning"):
         job.run(CHECK, {"path": ".", "sarif": "out.sarif"}, {}, "Check")
     assert json.loads((job.workspace / "out.sarif").read_bytes())["runs"]
 
