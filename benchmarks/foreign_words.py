@@ -73,6 +73,7 @@ def of_skills(data: Path) -> set[str]:
 
 
 def _is_foreign(text: str) -> bool:
+    """Return whether a text has stop words of another language. `is_foreign` reads the list that is made here."""
     return any(
         word.lower() in language.STOP_WORDS_ELSEWHERE - language._IN_NAMES - language._BOTH for word in text.split()
     )

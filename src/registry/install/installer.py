@@ -188,7 +188,7 @@ class Installer:
             pinned=is_pinned,
             version_range=None if is_pinned else requirement,
             release=installed_release(located.chosen, proof),
-            withdrawn=withdrawn_of(located.chosen),
+            withdrawn=withdrawal_of(located.chosen),
             installed_at=timestamp(self._parts.clock()),
         )
 
@@ -247,7 +247,7 @@ def policy_notes(parts: InstallParts, staged: Staged, origin: Origin, chosen: Ch
     return [*notes, *parts.policy.passed_over(chosen.passed_over), *chosen.notes]
 
 
-def withdrawn_of(chosen: ChosenRelease | None) -> Withdrawn | None:
+def withdrawal_of(chosen: ChosenRelease | None) -> Withdrawn | None:
     """Return how an installed release is withdrawn by its registry, None if it is not."""
     return None if chosen is None else chosen.registry.withdrawal(chosen.release)
 

@@ -34,7 +34,7 @@ from registry.install.installer import (
     pinned,
     policy_notes,
     version_of,
-    withdrawn_of,
+    withdrawal_of,
 )
 from registry.install.local_changes import described, local_changes
 from registry.install.locating import PackageLocation
@@ -109,11 +109,11 @@ class Upgrader:
         installed = self._catalog.installed()
         if skill_id is None:
             return installed
-        is_own = self._catalog.has(skill_id) and self._catalog.is_folder(skill_id)
-        if not is_own:  # a source may list its skill by the id of the user's own
+        # The user's own skill comes first: a source may list its skill by the same id.
+        if not (self._catalog.has(skill_id) and self._catalog.is_folder(skill_id)):
             skill_id = installed_as(self._catalog.database, skill_id) or present_id(self._catalog, skill_id)
-        if not self._catalog.is_folder(skill_id):
-            raise conflict(f"Skill '{skill_id}' is not installed")
+            if not self._catalog.is_folder(skill_id):
+                raise conflict(f"Skill '{skill_id}' is not installed")
         return [stored for stored in installed if stored.skill.id == skill_id]
 
     def _refresh_sources(self, selected: Sequence[StoredSkill]) -> None:
@@ -368,7 +368,7 @@ def _released(
     missing_dependencies(package, chosen)
     former = install.release.proof if install.release else None
     proof = chosen.registry.proof(chosen.release, package, former)
-    release, withdrawn = installed_release(chosen, proof), withdrawn_of(chosen)
+    release, withdrawn = installed_release(chosen, proof), withdrawal_of(chosen)
     return msgspec.structs.replace(following, release=release, withdrawn=withdrawn)
 
 

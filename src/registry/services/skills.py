@@ -72,7 +72,7 @@ def read_version(services: Services, skill_id: str, version: str) -> tuple[Skill
     return answer, etag
 
 
-def withdrawn_of(services: Services, skill_id: str, version: str | None) -> tuple[str, Withdrawn | None]:
+def withdrawal_of(services: Services, skill_id: str, version: str | None) -> tuple[str, Withdrawn | None]:
     """Return a version, or the current one, and how it is withdrawn; None if it is not. Raises SKILL_NOT_FOUND."""
     if version is not None and services.is_published(skill_id):
         return version, services.published.withdrawal(skill_id, version)

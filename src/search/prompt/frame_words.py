@@ -40,7 +40,7 @@ COURTESY = (
         | {"perhaps", "possible", "possibly", "quick", "quickly", "really", "request", "reply", "response", "soon"}
         | {"something", "task", "tasks", "team", "tell", "think", "thing", "thoughts", "time", "today", "tonight"}
         | {"week", "weekend", "well", "wonderful", "work", "yours", "truly", "warm", "warmly", "kindest", "faithfully"}
-        | {"support", "guidance", "hear", "back", "forward", "hearing", "need", "needed", "below", "asap", "much"}
+        | {"support", "guidance", "hear", "back", "forward", "hearing", "need", "needed", "below", "much"}
         | {"thought", "would", "awesome", "amazing", "super", "bye", "respectfully", "there", "sir", "madam", "all"}
         | {"problem", "issue", "guidance", "expert", "obliged", "gpt", "copilot", "bot", "ai", "buddy", "pal"}
         | {"tomorrow", "month", "end", "eod", "date", "due", "quite", "priority", "low", "high", "medium", "top"}
@@ -109,6 +109,9 @@ FORMATS = frozenset(
     """.split()  # noqa: SIM905 - as above
 )
 """Words that say in which format or language the answer is to be, beside a word of `REPLIES`."""
+
+FORMATTING = MANNER | FORMATS
+"""Words of which an instruction about the answer consists."""
 
 ROLES = (("you", "are"), ("you", "re"), ("act", "as"), ("imagine", "you"), ("pretend", "you"), ("assume", "you"))
 
@@ -185,6 +188,9 @@ SEEKING = (
     )
 )
 """Words of what asks for a skill: `is there a skill`, `search the registry for skills`."""
+
+SEEKING_SKILLS = SEEKING | SKILLS
+"""Words of a clause that only asks for a skill: `which skill should I use?`."""
 
 LINKS = frozenset(
     """

@@ -16,6 +16,7 @@ from search.prompt.frame_words import (
     COURTESY_SIGNS_ELSEWHERE,
     CREATING,
     FORMATS,
+    FORMATTING,
     GREETINGS,
     INTRODUCING,
     LIMITS,
@@ -36,6 +37,7 @@ from search.prompt.frame_words import (
     SEEKING,
     SEEKING_ELSEWHERE,
     SEEKING_SIGNS,
+    SEEKING_SKILLS,
     SKILLS,
     STARTS,
     STARTS_ELSEWHERE,
@@ -342,8 +344,8 @@ def _is_frame(words: Sequence[str]) -> bool:
     return (
         _is_role(words)
         or (_tells_manner(words) and MANNER.issuperset(words))
-        or (_tells_format(words) and (MANNER | FORMATS).issuperset(words))
-        or (not SKILLS.isdisjoint(words) and (SEEKING | SKILLS).issuperset(words))
+        or (_tells_format(words) and FORMATTING.issuperset(words))
+        or (not SKILLS.isdisjoint(words) and SEEKING_SKILLS.issuperset(words))
     )
 
 

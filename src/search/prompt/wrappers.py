@@ -51,16 +51,14 @@ _TASKS = frozenset(
     """.split()  # noqa: SIM905 - one word per line would take a page
 ) | {
     "feature request", "my goal", "my question", "my task", "new task", "next", "next step", "next task", "the goal",
-    "the task",
-    "user query", "user request", "user story", "your goal", "your task",
+    "the task", "user query", "user request", "user story", "your goal", "your task",
 }  # fmt: skip
 """Labels of what is requested."""
 
 _BACKGROUND = frozenset(
     """
     a actual assistant assumptions audience background benefit benefits constraint constraints context environment
-    expected impact motivation note notes rationale reference references response system tone
-    why
+    expected impact motivation note notes rationale reference references response system tone why
     """.split()  # noqa: SIM905 - as above
 ) | {
     "acceptance criteria", "actual behavior", "actual behaviour", "additional context", "additional info",

@@ -8,20 +8,17 @@ from urllib.parse import quote
 import click
 
 from registry.cli import command, console
-from registry.cli.access.pasted import pasted_credential
+from registry.cli.access.pasted import is_secret, pasted_credential
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.credentials import Login, find_credential, stored_logins
 from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.remote import answers
 from registry.cli.remote.client import Limits, RegistryClient
-from registry.domain.api import API, API_KEY_PREFIX
+from registry.domain.api import API
 from registry.domain.models import now, timestamp
 
 _PATH = f"{API}/auth/tokens"
 _PAGE = 100
-_BEGINNINGS = ("srt_", "eyJ", API_KEY_PREFIX)
-"""What the texts of tokens of users, of sign-ins and of API keys begin with."""
-
 _DAYS = 90
 _MOST_DAYS = 366
 
@@ -100,7 +97,7 @@ def revoke_token(token_id: str, as_json: bool, server: str | None, **flags: Any)
     It may also be the text of a token that has leaked, of any user. That needs no login.
     """
     token_id = pasted_credential(token_id)
-    if token_id.startswith(_BEGINNINGS):
+    if is_secret(token_id):
         settings = command.load(flags)
         address = command.server_of(settings, server, flags)
         try:

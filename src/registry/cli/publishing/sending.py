@@ -193,10 +193,8 @@ def _persistent(call: Callable[[], Any], *, has_answered: bool = False) -> Data:
         try:
             return cast(Data, call())
         except CommandFailed as error:
-            is_refused = isinstance(error, ConnectionFailed) and not isinstance(error, AnswerLost)
-            if is_refused and not has_answered:
-                raise
-            if not isinstance(error, ConnectionFailed) and error.code != "SERVICE_UNAVAILABLE":
+            is_there = isinstance(error, AnswerLost) or error.code == "SERVICE_UNAVAILABLE"
+            if not (is_there or (has_answered and isinstance(error, ConnectionFailed))):
                 raise
             has_answered = True
             console.note(f"{error}; trying again in {seconds:g} s")

@@ -18,7 +18,7 @@ from registry.protocols.git.packs import Pack, PackWriter
 from registry.protocols.git.plugins import Plugin, marketplace_objects, plugin_names, plugin_objects
 from registry.services.container import Services
 from registry.services.names import name_of
-from registry.services.skills import withdrawn_of
+from registry.services.skills import withdrawal_of
 from search.lru_cache import LruCache
 
 ALL = ""
@@ -170,7 +170,7 @@ class Marketplaces:
         folder = objects[-1].id
         # Clients update a plugin when its version has changed. A folder may change and keep its version.
         version = package.version if package.fixed else f"{package.version}+{folder[:_HASH_DIGITS].decode()}"
-        _, withdrawn = withdrawn_of(self._services, skill_id, None)
+        _, withdrawn = withdrawal_of(self._services, skill_id, None)
         mark = f"[{withdrawn.words}] " if withdrawn else ""
         description = f"{mark}{description_of(package)}"
         needs = tuple(needed.id for needed in named_dependencies(self._services.catalog.get(skill_id).dependencies))

@@ -9,7 +9,7 @@ from registry.protocols.git.addresses import SkillAddress
 from registry.protocols.git.objects import commit, folder_objects
 from registry.protocols.git.packs import Pack, PackWriter
 from registry.services.container import Services
-from registry.services.skills import withdrawn_of
+from registry.services.skills import withdrawal_of
 
 
 def skill_head(services: Services, address: SkillAddress) -> str:
@@ -27,7 +27,7 @@ def skill_pack(services: Services, address: SkillAddress) -> tuple[str, Pack]:
 
 def skill_warning(services: Services, address: SkillAddress) -> str:
     """Return how a skill is withdrawn in a sentence, empty if it is not. Raises SKILL_NOT_FOUND."""
-    version, withdrawn = withdrawn_of(services, present_id(services.catalog, address.skill_id), address.version)
+    version, withdrawn = withdrawal_of(services, present_id(services.catalog, address.skill_id), address.version)
     return f"WARNING of the registry: {described(version, withdrawn)}" if withdrawn else ""
 
 

@@ -22,7 +22,7 @@ from registry.services.schemas import SearchFilters
 from registry.services.search import search_skills
 from registry.services.similar_names import search_for_name, similar_ids
 from registry.services.skill_files import PackagedFile, SkillPackage
-from registry.services.skills import findings_of, read_skill, withdrawn_of
+from registry.services.skills import findings_of, read_skill, withdrawal_of
 from registry.skill_folder.tree import SKILL_FILE
 
 _UNSCANNED = "Its files were not scanned yet."
@@ -55,7 +55,7 @@ def skill_text(services: Services, caller: Caller, arguments: GetArguments) -> T
     text = _found(services, caller, arguments, skill)
     if text.is_error:
         return text
-    withdrawn = withdrawal_warning(*withdrawn_of(services, skill.id, arguments.version))
+    withdrawn = withdrawal_warning(*withdrawal_of(services, skill.id, arguments.version))
     is_whole = arguments.version in (None, skill.version) and arguments.file is None
     needed = ", ".join(skill.dependencies) if is_whole else ""
     needs = f"This skill needs other skills too: {needed}.\n" if needed else ""
