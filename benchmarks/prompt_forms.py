@@ -202,6 +202,69 @@ SENT = Forms(
     ),
 )
 
+PROGRAMS = Forms(
+    train=(
+        "<task>\n{task}\n</task>\n\n<environment_details>\n# VSCode Visible Files\nsrc/app.ts\n\n# Current Mode\n"
+        "ACT MODE\n</environment_details>",
+        "<system-reminder>\nUse pnpm, not npm. Write tests with vitest. Deploy with fly.\n</system-reminder>\n{task}",
+        "<ide_opened_file>The user opened the file /srv/shop/src/cart.ts in the IDE.</ide_opened_file>\n{task}",
+        "<command-message>find is running</command-message>\n<command-name>/find</command-name>\n"
+        "<command-args>{task}</command-args>",
+        "<environment_context>\n  <cwd>/srv/shop</cwd>\n  <sandbox_mode>workspace-write</sandbox_mode>\n"
+        "  <shell>bash</shell>\n</environment_context>\n\n{task}",
+        "# AGENTS.md instructions for /srv/shop\n\n<INSTRUCTIONS>\nUse pnpm. Run the linter.\n</INSTRUCTIONS>\n\n"
+        "{task}",
+        "# Context from my IDE setup:\n\n## Open tabs:\n- cart.ts: src/cart.ts\n\n## My request for Codex:\n{task}",
+        "<|im_start|>user\n{task}<|im_end|>\n<|im_start|>assistant",
+        "Thought: I should look for a skill.\nAction: search_skills\nAction Input: {task}",
+        'search_skills({{"query": "{task}", "limit": 5}})',
+        "cwd: /srv/shop\n{task}",
+        "[context: repo=acme/shop, branch=main] {task}",
+        "Today is 2026-11-29. {task}",
+        "You have access to the following tools: bash, edit, read. {task}",
+        "I am an autonomous coding agent. My current task: {task}",
+        "Subtask: {task}\nParent task: Release version 2.3 of the shop",
+        "@src/cart.ts @src/index.ts {task}",
+        "No wait, actually: {task}",
+        "openclaw skill for {task}",
+    ),
+    dev=(
+        "<environment_context>\n<current_date>2026-11-29</current_date>\n<timezone>Europe/Berlin</timezone>\n"
+        "</environment_context>\n{task}",
+        '<attached_files>\n<code_selection path="src/a.ts" lines="1-9">\nconst a = 1;\n</code_selection>\n'
+        "</attached_files>\n<user_query>{task}</user_query>",
+        "<reminderInstructions>\nWhen using the edit tool, avoid repeating existing code.\n</reminderInstructions>\n"
+        "<userRequest>\n{task}\n</userRequest>",
+        "<user_info>\nThe user's OS version is linux 6.8. The user's shell is /bin/zsh.\n</user_info>\n{task}",
+        "<git_status>\nThis is the git status at the start.\n## main...origin/main\n M src/cart.ts\n</git_status>\n"
+        "{task}",
+        "{task}\n<system-reminder>\nThe TodoWrite tool hasn't been used recently. Consider using it.\n"
+        "</system-reminder>",
+        "<local-command-stdout>Set model to opus</local-command-stdout>\n{task}",
+        "<project_layout>\nshop/\n  - src/\n    - cart.ts\n</project_layout>\n\n<user_query>\n{task}\n</user_query>",
+        "# CLAUDE.md instructions for /srv/app\n\nUse tabs.\n\n## My request:\n{task}",
+        "<|user|>\n{task}\n<|assistant|>",
+        "<|start_header_id|>user<|end_header_id|>\n\n{task}<|eot_id|>",
+        "Working directory: /srv/app\nGit branch: main\n\n{task}",
+        "Current time: 2026-11-29T10:00:00Z\n{task}",
+        "The current date is November 29, 2026. {task}",
+        "You can use these tools: grep, read_file and web_search.\n{task}",
+        "I'm an AI agent. Current step: {task}",
+        "Overall goal: launch the shop in May.\nCurrent task: {task}",
+        "@docs/plan.md {task}",
+        "{task} @README.md",
+        "Ok, now: {task}",
+        "Great. Next, {task}",
+        "Proceed. {task}",
+        "[session: id=42, user=ann] {task}",
+        "Observation: no skill is loaded.\nThought: search for one.\nAction Input: {task}",
+        'find_skill({{"task": "{task}"}})',
+        "codex skill for {task}",
+        "any openclaw skills that can {task}?",
+        "Respond with valid JSON only. {task}",
+    ),
+)
+
 SEEKING = Forms(
     train=(
         "is there a skill to {task}?",

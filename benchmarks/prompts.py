@@ -200,6 +200,11 @@ def sent(world: World) -> Figures:
     return _against_plain(world, "sent", prompt_forms.SENT)
 
 
+def of_programs(world: World) -> Figures:
+    """Measure requests with what an agent's program puts around them, against the same alone."""
+    return _against_plain(world, "of_programs", prompt_forms.PROGRAMS)
+
+
 def seeking(world: World) -> Figures:
     """Measure requests that ask for a skill to do a task, against the same tasks alone."""
     return _against_plain(world, "seeking", prompt_forms.SEEKING)
@@ -314,6 +319,7 @@ SETS = (
     two_requests,
     framed,
     manners,
+    of_programs,
     of_projects,
     seeking,
     sent,

@@ -100,12 +100,15 @@ MADE = frozenset({"sure", "mistake", "mistakes", "good", "nice", "great", "perfe
 """What an instruction about manner makes. `make it short` may be the task."""
 
 REPLIES = frozenset(
-    "answer answers everything explanation explanations output outputs reply respond response result results".split()  # noqa: SIM905
+    """
+    answer answers everything explanation explanations output outputs reply respond response result results return
+    """.split()  # noqa: SIM905 - as above
 )
 FORMATS = frozenset(
     """
-    bullet bulleted bullets csv english format formatted french german html in italian japanese json list markdown
-    numbered plain points portuguese present provide show spanish table tabular text want with xml yaml
+    bullet bulleted bullets csv english fields format formatted french german html in italian japanese json key keys
+    list markdown name numbered object plain points portuguese present provide schema show spanish table tabular text
+    valid want with xml yaml
     """.split()  # noqa: SIM905 - as above
 )
 """Words that say in which format or language the answer is to be, beside a word of `REPLIES`."""
@@ -113,15 +116,24 @@ FORMATS = frozenset(
 FORMATTING = MANNER | FORMATS
 """Words of which an instruction about the answer consists."""
 
-ROLES = (("you", "are"), ("you", "re"), ("act", "as"), ("imagine", "you"), ("pretend", "you"), ("assume", "you"))
+ROLES = (
+    ("i", "am"),
+    ("i", "m"),
+    ("you", "are"),
+    ("you", "re"),
+    ("act", "as"),
+    ("imagine", "you"),
+    ("pretend", "you"),
+    ("assume", "you"),
+)
 
 ROLE_WORDS = STOP_WORDS | frozenset(
     """
-    10x act advanced agent ai amazing assistant assume best brilliant capable chatbot class claude coder coding
-    coworker decades developer elite engineer engineering excellent experience experienced expert extremely genius
-    good great greatest grade helper helpful highly imagine intelligent knowledgeable lead leading level master
-    meticulous model pair partner powerful pretend principal professional programmer programming role rockstar senior
-    seasoned skilled smart software staff talented top useful veteran wise world year years
+    10x act advanced agent ai amazing assistant assume automated autonomous background best brilliant capable chatbot
+    class claude coder coding coworker decades developer elite engineer engineering excellent experience experienced
+    expert extremely genius good great greatest grade helper helpful highly imagine intelligent knowledgeable lead
+    leading level master meticulous model pair partner powerful pretend principal professional programmer programming
+    role rockstar senior seasoned skilled smart software staff talented top useful veteran wise world year years
     """.split()  # noqa: SIM905 - as above
 )
 """Words of roles that say nothing about the task: `a senior React developer` says something."""
@@ -167,6 +179,24 @@ AGENTS = frozenset(
 """Agents and places that prompts call with `@`, which are no skills: `@claude`, `@workspace`."""
 
 SKILLS = frozenset({"skill", "skills"})
+
+PLATFORMS = frozenset(
+    """
+    agent ai anthropic claude clawdbot cline code codex copilot cursor gemini goose moltbot openai openclaw opencode
+    windsurf
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words before `skill` that say for which agents it is: `a Claude Code skill for`."""
+
+OF_SKILLS = frozenset(
+    """
+    audit author build check convert create creating creator debug design develop develops edit evaluate find fix
+    generate improve install installer lint list load make manage manager migrate optimise optimize package port publish
+    read refactor register registry remove rename review scan scanner search secure security share sync test testing
+    uninstall update upgrade use using validate validator vet vetting write writer writing
+    """.split()  # noqa: SIM905 - as above
+)
+"""What is done with skills. Beside one of these, `claude skill` is what the task is about."""
 
 SEEKING_SIGNS = frozenset(
     """

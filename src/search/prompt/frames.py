@@ -6,6 +6,7 @@ Courtesy, manner, labels of a project, and that a skill is asked for.
 import re
 from collections.abc import Sequence
 
+from search.prompt.characters import without_courtesy
 from search.prompt.frame_words import (
     AGENTS,
     ANSWERS,
@@ -26,8 +27,10 @@ from search.prompt.frame_words import (
     MANNER,
     MANNER_SIGNS,
     OF_NEW_SKILLS,
+    OF_SKILLS,
     OPENERS,
     PEOPLE,
+    PLATFORMS,
     PURPOSES,
     REPLIES,
     ROLE_WORDS,
@@ -56,6 +59,9 @@ _COMMENT = re.compile(
 
 _FILE = re.compile(r"\A\s*[\w.@-]{1,60}(?:/[\w.@-]{1,60}){1,12}\.([A-Za-z]{1,5})(?::\d{1,6}){0,2}(?::|\s+[—–-])\s+")
 """A file below a folder that stands before a request, as in `src/app.tsx:12: …`, with its ending."""
+
+_MENTIONED = re.compile(r"(?<!\S)@(?:[\w.-]{1,60}/){0,12}[\w-]{1,60}\.([A-Za-z]{1,5})(?=\s|\Z)")
+"""A file that an agent is to read: `@src/app.tsx`."""
 
 _ADDRESS = re.compile(r"https?://(?:www\.)?([\w.-]{1,80})(?::\d{1,5})?(/[^\s)>\]\"'`]{0,400})?", re.IGNORECASE)
 _ENDING = re.compile(r"\.([a-z]{2,4})\Z")
@@ -112,26 +118,6 @@ _ASIDE_READ = 70
 _CALL = re.compile(r"\A\s*@([A-Za-z]{2,20})\b[,:]?\s+")
 """An agent that is called, as in a comment of a pull request: `@claude fix the tests`."""
 
-_GREETING = re.compile(
-    r"\A\s*(?:你好|您好|嗨|请问|请帮我|请帮忙|麻烦[你您]?|帮我|帮忙|能不能|可不可以|劳驾|こんにちは|こんばんは|すみませんが?|안녕하세요"
-    r"|(?:我的?|我们)(?:老板|客户|经理|同事|老师)(?:让|要求|要|叫|希望)我们?"
-    r"|请?(?:务必)?用[中英日]文(?:回答|回复|作答|输出)|(?:必ず)?日本語で(?:答えて|回答して|返答して)(?:ください|下さい)?"
-    r"|한국어로 ?(?:답변|대답)(?:해 ?(?:주세요|줘))?)"
-    r"[，,。.!！、？?\s]*"
-)
-_THANKS = re.compile(
-    r"(?:谢谢[你您了]?|多谢|感谢|拜托了?|(?:よろしく)?お願い(?:します|いたします|致します)|ありがとうございます"
-    r"|감사합니다|고맙습니다|부탁드립니다|부탁해요?|请?(?:务必)?用[中英日]文(?:回答|回复|作答|输出)"
-    r"|(?:必ず)?日本語で(?:答えて|回答して|返答して)(?:ください|下さい)?|(?:方法|やり方)を(?:教えて|知りたい)(?:ください|です)?"
-    r"|[（(]急(?:ぎ|需)?[）)])[。.!！\s]*\Z"
-)
-_SOUGHT = re.compile(
-    r"(?:的?(?:技能|[Ss]kills?)[吗么]?|(?:するため|ため)?の?(?:スキル|[Ss]kill)[はをが]?(?:あります|ありません|ある|探して|教えて)?"
-    r"(?:か|ください|います)?|\s?(?:하는\s)?스킬[을이]?\s?(?:있어|있나요|있습니까|찾아\s?줘|추천해\s?줘)?)[？?。\s]*\Z"
-)
-_SEEKER = re.compile(r"\A(?:有没有|是否有|有|我想|我要|我|需要|找|推荐|一个|个|可以|能够?|用来|用于)+")
-"""What asks for a skill in Chinese, around what it is for."""
-
 _READ = 600
 """The characters at each end of a request that are read for courtesy."""
 
@@ -168,7 +154,7 @@ def without_frame(text: str) -> str:
     """
     unlabelled = _without_labels(text)
     if not text.isascii():
-        unlabelled = _without_characters(unlabelled)
+        unlabelled = without_courtesy(unlabelled)
     return _without_seeking(_without_clauses(unlabelled if _WORD.search(unlabelled) else text))
 
 
@@ -179,7 +165,9 @@ def _without_labels(text: str) -> str:
     text = _STORY.sub("", _COMMIT.sub(_scope, text))
     if "#" in text:
         text = _NUMBER.sub("", text)
-    text = _FILE.sub(lambda place: f"{place[1]} ", text)
+    text = _FILE.sub(r"\1 ", text)
+    if "@" in text:
+        text = _MENTIONED.sub(r"\1", text)
     if "(" in text:
         text = _POINTER.sub("", text)
     return _without_addresses(text) if "://" in text else text
@@ -262,16 +250,6 @@ def _without_courtesy_words(request: str) -> str:
     return request[first:stop].strip(" ,;¡\n")
 
 
-def _without_characters(text: str) -> str:
-    """Return a request in Chinese, Japanese or Korean without courtesy around it, and without asking for a skill."""
-    while (rest := _GREETING.sub("", text, count=1)) != text:
-        text = rest
-    text = _THANKS.sub("", text).rstrip("，,、 ")
-    if sought := _SOUGHT.search(text):
-        text = _SEEKER.sub("", text[: sought.start()])
-    return text
-
-
 def _without_seeking(request: str) -> str:
     """Return what a skill is asked for, without `is there a skill to` before it or `find a … skill` around it.
 
@@ -287,6 +265,8 @@ def _without_seeking(request: str) -> str:
     foreign = is_foreign(request)
     first = _length_of(words, SEEKING_ELSEWHERE if foreign else SEEKING)
     asks = foreign or not SEEKING_SIGNS.isdisjoint(words[:first])
+    platform = _length_of(words[first:], PLATFORMS)
+    first += platform if not SKILLS.isdisjoint(words[first + platform : first + platform + 1]) else 0
     if first < min(len(words), _SEEKING_WORDS) and words[first] in SKILLS:
         start = first + 1 + _length_of(words[first + 1 :], STOP_WORDS_ELSEWHERE if foreign else LINKS)
         is_linked = start > first + 1 and (asks or words[first + 1] in PURPOSES)
@@ -299,8 +279,19 @@ def _without_seeking(request: str) -> str:
     ):
         task = request[found[first].start() : found[-1].start()].strip()
     else:
-        return request
+        task = _without_platform(request, found)
     return request if SEEKING.issuperset(_words_in(task)) else task
+
+
+def _without_platform(request: str, found: Sequence[re.Match[str]]) -> str:
+    """Return a request without `claude skill` at its end, unless the task is to do something with such a skill."""
+    words = [word[0].lower() for word in found]
+    named = words[-2::-1][_length_of(words[-2::-1], PLATFORMS) :][::-1]
+    if words[-1] not in SKILLS or request[found[-1].end() :].strip(".?! ") or len(named) > len(words) - 2:
+        return request
+    if len(named) < _LEAST_WORDS or named[-1] in OF_NEW_SKILLS or not OF_SKILLS.isdisjoint(named):
+        return request
+    return request[: found[len(named)].start()]
 
 
 def _creates_skill(words: Sequence[str]) -> bool:

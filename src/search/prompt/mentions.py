@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from search.prompt.frame_words import AGENTS
+from search.prompt.frame_words import AGENTS, PLATFORMS, PURPOSES
 from search.scripts import composed
 from search.stop_words import STOP_WORDS
 from search.text import fold
@@ -132,7 +132,9 @@ def _signed(words: Sequence[str], position: int, *, calls: bool) -> Iterator[Men
 
 
 def _before(written: Sequence[str], words: Sequence[str], position: int) -> Iterator[Mention]:
-    """Yield what may be the name in `the … skill`. `create a … skill` names none."""
+    """Yield what may be the name in `the … skill`. `create a … skill` and `Codex skill for …` name none."""
+    if PLATFORMS.issuperset(words[:position]) and not PURPOSES.isdisjoint(words[position + 1 : position + 2]):
+        return
     for start in range(max(0, position - _MOST_PARTS), position):
         before = words[start - 1] if start else ""
         begins = start == 0 or written[start - 1][-1] in _BREAKS or written[start][0] in _QUOTES

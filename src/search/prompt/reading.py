@@ -6,7 +6,7 @@ from typing import NamedTuple
 from search.prompt.documents import without_document
 from search.prompt.frames import without_frame
 from search.prompt.pastes import without_paste
-from search.prompt.wrappers import without_fields, without_json, without_wrappers
+from search.prompt.wrappers import unwrapped, without_fields
 from search.stop_words import STOP_WORDS
 from search.text import normalized
 
@@ -49,11 +49,12 @@ class Prompt(NamedTuple):
 
 def read_prompt(query: str) -> Prompt:
     """Return what is searched of a query. The time is linear in its length."""
-    query = without_wrappers(query) if "</" in query else query
-    query = without_json(query) if query.lstrip()[:1] in ("{", "[") else query
+    query, context = unwrapped(query)
     paste = without_paste(query)
     request, cut = _ends(query if paste is None else paste.request)  # bounds what is read as paragraphs
-    pasted, left_out = ("", 0) if paste is None else (paste.pasted, len(query) - len(paste.request))
+    pasted, left_out = context, len(context)
+    if paste is not None:
+        pasted, left_out = f"{context}\n{paste.pasted}", left_out + len(query) - len(paste.request)
     if (parts := without_document(request)) is not None:
         pasted, left_out = f"{pasted}\n{parts.document}", left_out + len(request) - len(parts.request)
         request = parts.request

@@ -1,6 +1,6 @@
 """What a request is wrapped in: tags such as `<user_query>`, the fields of a ticket or a mail, a signature.
 
-Agents, forms and mail programs write them, and they are no words of the request.
+Agents, their programs, forms and mail programs write them, and they are no words of the request.
 """
 
 import re
@@ -8,13 +8,60 @@ from typing import NamedTuple
 
 import msgspec
 
-_OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w-]{0,39})>\s*", re.MULTILINE)
+from search.prompt.labels import (
+    BACKGROUND,
+    CONTEXT_PARTS,
+    CONTEXT_TAGS,
+    DETAILS,
+    MAIL,
+    MEMBERS,
+    OTHERS,
+    REQUEST_TAGS,
+    SUBJECT,
+    TASKS,
+)
+
+_OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w-]{0,39})([ \t][^<>\n]{0,200})?>\s*", re.MULTILINE)
 _ENDS_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TURN = re.compile(r"<\|[A-Za-z_]{2,20}\|>(?:(user|assistant|system|tool)\b(?:<\|[A-Za-z_]{2,20}\|>)?)?\s*")
+"""A mark of a chat template, with whose turn begins there: `<|im_start|>user`."""
+
+_REQUEST_HEADING = re.compile(
+    r"""^\#{1,6}\ (?:my|the|your|current|user|(?:the\ )?user's)\ (?:request|task|question|prompt)
+    (?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n""",
+    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
+)
+"""The heading after which the request stands, as some editors write it: `## My request for Codex:`."""
+
+_RULES_FILE = re.compile(
+    r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*(?:<INSTRUCTIONS>[\s\S]*?</INSTRUCTIONS>)?", re.MULTILINE
+)
+_REFERENCED = re.compile(r"^--- Content from [^\n]{1,80} ---\n", re.MULTILINE)
+_REFERENCED_END = "\n--- End of content ---"
+"""What stands around the files that a prompt names."""
+
+_CALL = re.compile(r"\A\s*[A-Za-z_][\w.]{1,60}\(\s*(?=\{)")
+"""The beginning of a call of a tool with a JSON object, such as `search_skills({"query": …})`."""
+
+_SESSION = re.compile(
+    r"""\A\s*(?:
+    (?:today(?:'s\ date)?|(?:the\ )?current\ (?:date|time))(?:\ is|:)\ [^\n]{0,40}?\d{4}[^\s.]{0,12}[.\s]
+    | you\ (?:have\ access\ to|(?:can|may)\ (?:also\ )?use)\ (?:all\ of\ |any\ of\ )?(?:the\ following\ |these\ )?
+      (?:commands|functions|mcp\ servers|tools)\b[^\n.]{0,400}[.\n]
+    | (?:(?:actually|also|and|continue|go\ on|great|next|no|now|ok(?:ay)?|perfect|proceed|then|wait|yes)
+      [,.:;!\s]{1,3}){1,5}(?<=[,.:;!]\s))\s*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What an agent says before a request about its session: the day, its tools, that it goes on."""
+
+_MOST_SESSION_LINES = 4
+_SESSION_READ = 600
 
 _READ = 20_000
 """The characters at the beginning of a prompt in which tags and fields are looked for."""
 
-_MOST_TAGS = 8
+_MOST_TAGS = 16
 _FEWEST_WORDS = 3
 
 _FIELD = re.compile(
@@ -27,6 +74,7 @@ _FIELD = re.compile(
 """A label at the beginning of a line or of a sentence, or a heading: `Title: `, `**Goal:** `, `## Context`."""
 
 _LETTER = re.compile(r"[^\W\d_]")
+_LINE = re.compile(r"\S[^\n]*")
 _PARAGRAPH = re.compile(r"\S[^\n]*(?:\n(?![ \t]*\n)[^\n]*)*")
 _SIGNATURE = re.compile(
     r"""(?:(?<=[.!?])|\n)\n
@@ -38,63 +86,21 @@ _SIGNATURE = re.compile(
 )
 _QUOTED = re.compile(r"^(?:On|Am|Le) [^\n]{5,100}(?:wrote|schrieb|a écrit) ?:[ \t]*$", re.MULTILINE)
 _ATTACHED = re.compile(
-    r"""\[(?:image|pasted|screenshot|attach|file\b)[^\]\n]{0,80}\]
+    r"""\[(?:image|pasted|screenshot|attach|file\b|request\ interrupted)[^\]\n]{0,80}\]
+    | \[(?:context|env|environment|meta|metadata|session|state|system|workspace)\b[^\]\n]{0,300}\]
     | \[[\w-][\w \t-]{0,60}\.(?:gif|heic|jpe?g|mov|mp4|png|webp)\]""",
     re.VERBOSE | re.IGNORECASE,
 )
 """What agents and mail programs write for a paste or an image: `[Pasted text #1 +20 lines]`, `[screenshot.png]`."""
 
-_TASKS = frozenset(
-    """
-    ask bug description feature goal human instruction instructions issue objective problem prompt q query question
-    request story subject subtask summary task title todo user what
-    """.split()  # noqa: SIM905 - one word per line would take a page
-) | {
-    "feature request", "my goal", "my question", "my task", "new task", "next", "next step", "next task", "the goal",
-    "the task", "user query", "user request", "user story", "your goal", "your task",
-}  # fmt: skip
-"""Labels of what is requested."""
-
-_BACKGROUND = frozenset(
-    """
-    a actual assistant assumptions audience background benefit benefits constraint constraints context environment
-    expected impact motivation note notes rationale reference references response system tone why
-    """.split()  # noqa: SIM905 - as above
-) | {
-    "acceptance criteria", "actual behavior", "actual behaviour", "additional context", "additional info",
-    "additional information", "definition of done", "expected behavior", "expected behaviour", "output format",
-    "steps to reproduce",
-}  # fmt: skip
-"""Labels of what is said beside the request."""
-
-_DETAILS = frozenset(
-    """
-    assignee assigned attached attachment attachments author branch commit component components created date deadline
-    due epic estimate id label labels link links milestone owner points priority repo reporter repository requester
-    severity sprint status tags ticket type updated url
-    """.split()  # noqa: SIM905 - as above
-) | {
-    "assigned to", "created by", "due date", "epic link", "fix version", "needed by", "reported by", "requested by",
-    "story points",
-}  # fmt: skip
-"""Labels of what every ticket or commit has."""
-
-_MAIL = frozenset({"bcc", "cc", "from", "reply-to", "sent", "to"})
-_SUBJECT = "subject"
-"""Labels of a mail, which it has beside a subject."""
-
-
-_OTHERS: frozenset[str] = frozenset()
-"""Labels that say something about the task."""
-
-
-_MEMBERS = (
-    "query", "question", "prompt", "task", "request", "instruction", "input", "message", "text", "content", "arguments",
-    "params", "body", "data", "messages", "contents", "parts",
-)  # fmt: skip
-"""The members of a JSON text that may hold the request, first those that say so themselves."""
-
 _DEEPEST_MEMBER = 6
+
+
+class Unwrapped(NamedTuple):
+    """A request, and what an agent's program said beside it."""
+
+    request: str
+    context: str
 
 
 class Fields(NamedTuple):
@@ -104,12 +110,59 @@ class Fields(NamedTuple):
     background: str
 
 
-def without_wrappers(text: str) -> str:
-    """Return a prompt without the tags that stand around sentences, from the beginning of a line to the end of one.
+def unwrapped(text: str) -> Unwrapped:
+    """Return the request of a prompt without the tags, the JSON and the context that an agent's program put around it.
 
-    What has tags within it, or hardly any words, is markup that the request is about, and stays.
+    What is nothing else is returned as it is, without the tags around sentences.
     """
-    parts, start, position = [], 0, 0
+    context = []
+    if "<|" in text:
+        text = _last_turn(text)
+    end = text.find(_REFERENCED_END)
+    if end >= 0 and (files := _REFERENCED.search(text, 0, end)):
+        context.append(text[files.end() : end])
+        text = f"{text[: files.start()]}{text[end + len(_REFERENCED_END) :]}"
+    if "# " in text:
+        text, before = _after_heading(text)
+        context += before
+    if "</" in text:
+        text, inner = _without_tags(text)
+        context += inner
+    return Unwrapped(_without_json(text) if text.rstrip()[-1:] in ("}", "]", ")") else text, "\n".join(context))
+
+
+def _last_turn(text: str) -> str:
+    """Return what the user says last in a conversation in the marks of a chat template."""
+    marks = list(_TURN.finditer(text, 0, _READ))
+    turns = [place for place, mark in enumerate(marks) if mark[1] == "user"]
+    if not turns:
+        return _TURN.sub("", text)
+    end = marks[turns[-1] + 1].start() if turns[-1] + 1 < len(marks) else len(text)
+    said = text[marks[turns[-1]].end() : end]
+    return said if _LETTER.search(said) else text
+
+
+def _after_heading(text: str) -> tuple[str, list[str]]:
+    """Return a prompt without the file of rules before it and what is before the heading of the request, and both."""
+    rules = _RULES_FILE.search(text, 0, _READ)
+    without = text if rules is None else f"{text[: rules.start()]}{text[rules.end() :]}"
+    headings = list(_REQUEST_HEADING.finditer(without, 0, _READ))
+    request = without[headings[-1].end() :] if headings else without
+    if not _LETTER.search(request):
+        return text, []
+    return request, [part for part in (rules and rules[0], headings and without[: headings[-1].start()]) if part]
+
+
+def _without_tags(text: str) -> tuple[str, list[str]]:
+    """Return a prompt without the tags around sentences, and what is in the tags of a context beside them.
+
+    Tags stand from the beginning of a line to the end of one. What has tags within it, or hardly any words, is markup
+    that the request is about, and stays.
+    """
+    parts: list[str] = []
+    outer: list[str] = []  # as `parts`, with the context
+    context: list[str] = []
+    start = position = 0
     for _ in range(_MOST_TAGS):
         opening = _OPENING.search(text, position, _READ)
         if opening is None:
@@ -118,19 +171,39 @@ def without_wrappers(text: str) -> str:
         end = text.find(closing, opening.end())
         position = opening.end() if end < 0 else end + len(closing)
         inner = text[opening.end() : max(end, 0)]
-        if _ENDS_LINE.match(text, position) and len(inner.split()) >= _FEWEST_WORDS and not inner.startswith("<"):
-            parts += [text[start : opening.start()], inner.rstrip()]
+        if end < 0 or not _ENDS_LINE.match(text, position):
+            continue
+        is_context = _is_context(opening[1])
+        is_sentence = not opening[2] and len(inner.split()) >= _FEWEST_WORDS and not inner.startswith("<")
+        if is_context or is_sentence:
+            before = text[start : opening.start()]
+            kept = inner.rstrip() if is_sentence else text[opening.start() : position]
+            outer += [before, kept]
+            parts += [before] if is_context else [before, kept]
+            context += [inner] if is_context else []
             start = position
-    return "".join((*parts, text[start:]))
+    request = "".join((*parts, text[start:]))
+    return (request, context) if _LETTER.search(request) else ("".join((*outer, text[start:])), [])
 
 
-def without_json(text: str) -> str:
+def _is_context(tag: str) -> bool:
+    """Return whether a tag with this name has what an agent's program says beside a request."""
+    words = [word.lower() for word in _PART.findall(tag)]
+    label = " ".join(words)
+    if label in REQUEST_TAGS:
+        return False
+    return label in BACKGROUND | DETAILS | CONTEXT_TAGS or not CONTEXT_PARTS.isdisjoint(words)
+
+
+def _without_json(text: str) -> str:
     """Return the request within a JSON text, such as the body of a call or a conversation, of which it is the last.
 
     A text that is no JSON, or whose members say nothing of a request, is returned as it is.
     """
+    call = _CALL.match(text)
     try:
-        value = msgspec.json.decode(text) if len(text) <= _READ else None
+        bare = text if call is None else text[call.end() :].rstrip(" \n;").removesuffix(")")
+        value = msgspec.json.decode(bare) if len(text) <= _READ else None
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):  # a lone surrogate cannot be encoded
         return text
     return _request_in(value, _DEEPEST_MEMBER) or text
@@ -146,7 +219,7 @@ def _request_in(value: object, depth: int) -> str:
         sent = [each for each in value if not isinstance(each, dict) or each.get("role", "user") == "user"]
         return next(filter(None, (_request_in(each, depth - 1) for each in reversed(sent))), "")
     if isinstance(value, dict):
-        return next(filter(None, (_request_in(value.get(name), depth - 1) for name in _MEMBERS)), "")
+        return next(filter(None, (_request_in(value.get(name), depth - 1) for name in MEMBERS)), "")
     return ""
 
 
@@ -160,22 +233,24 @@ def without_fields(text: str) -> Fields:
     """
     unsigned = _QUOTED.sub("", _SIGNATURE.sub("", text)) if "\n" in text else text
     unsigned = _ATTACHED.sub("", unsigned) if "[" in text else unsigned
+    unsigned = _without_session(unsigned)
     if len(unsigned.split()) < min(_FEWEST_WORDS, len(text.split())):
         unsigned = text
     fields = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
-    if all(kind is _OTHERS for _, kind in fields):
+    if all(kind is OTHERS for _, kind in fields):
         return Fields(unsigned, "")
     request, background = [unsigned[: fields[0][0].start()]], []
-    has_task = any(kind is _TASKS for _, kind in fields) or len(request[0].split()) >= _FEWEST_WORDS
-    is_mail = any((label[1] or "").lower() == _SUBJECT for label, _ in fields)
+    has_task = any(kind is TASKS for _, kind in fields) or len(request[0].split()) >= _FEWEST_WORDS
+    is_mail = any((label[1] or "").lower() == SUBJECT for label, _ in fields)
     ends = [*(label.start() for label, _ in fields[1:]), len(unsigned)]
     for (label, kind), end in zip(fields, ends, strict=True):
-        if kind is _OTHERS or (kind is _BACKGROUND and not has_task) or (kind is _MAIL and not is_mail):
+        if kind is OTHERS or (kind is BACKGROUND and not has_task) or (kind is MAIL and not is_mail):
             request.append(unsigned[label.start() : end])
-        elif kind is _TASKS:
+        elif kind is TASKS:
             request.append(unsigned[label.end() : end])
         else:
-            paragraph = None if label[2] else _PARAGRAPH.search(unsigned, label.end(), end)
+            value_in = _LINE.search if kind is DETAILS else _PARAGRAPH.search
+            paragraph = None if label[2] else value_in(unsigned, label.end(), end)
             stop = end if paragraph is None else paragraph.end()
             background.append(unsigned[label.end() : stop])
             request.append(unsigned[stop:end])
@@ -183,9 +258,20 @@ def without_fields(text: str) -> Fields:
     return Fields(remaining, "\n".join(background)) if _LETTER.search(remaining) else Fields(text, "")
 
 
+def _without_session(text: str) -> str:
+    """Return a request without what its agent says before it about the session; all of it if it is nothing else."""
+    start = 0
+    for _ in range(_MOST_SESSION_LINES):
+        said = _SESSION.match(text[start : start + _SESSION_READ])
+        if said is None or not _LETTER.search(text, start + said.end()):
+            break
+        start += said.end()
+    return text[start:]
+
+
 def _kind_of(label: re.Match[str]) -> frozenset[str] | None:
     """Return the labels that one is among; None for none. Within a line, only what is requested has a label."""
     word = (label[1] or label[2]).lower()
     if label.string[label.start() - 1 : label.start()] not in ("", "\n"):
-        return _TASKS if word in _TASKS else None
-    return next((kind for kind in (_TASKS, _BACKGROUND, _DETAILS, _MAIL) if word in kind), _OTHERS)
+        return TASKS if word in TASKS else None
+    return next((kind for kind in (TASKS, BACKGROUND, DETAILS, MAIL) if word in kind), OTHERS)

@@ -14,15 +14,67 @@ REQUEST = "add a dark mode to the page"
     [
         (f"<user_query>{REQUEST}</user_query>", REQUEST),
         (f"<user_query>\n{REQUEST}\n</user_query>\n", REQUEST),
-        (
-            f"<system-reminder>The plan mode is on.</system-reminder>\n<task>{REQUEST}</task>",
-            f"The plan mode is on.\n{REQUEST}",
-        ),
-        (f"{REQUEST}\n<context>we use plain CSS</context>", f"{REQUEST}\nwe use plain CSS"),
+        (f"<style-guide>Use plain CSS only</style-guide>\n{REQUEST}", f"Use plain CSS only\n{REQUEST}"),
+        ("<context>we want a dark mode</context>", "we want a dark mode"),
     ],
 )
 def test_tags_around_sentences_are_left_out(prompt: str, text: str) -> None:
     assert read_prompt(prompt).text == text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"<system-reminder>The plan mode is on.</system-reminder>\n<task>{REQUEST}</task>",
+        f"{REQUEST}\n<context>we use plain CSS</context>",
+        f"<environment_context>\n  <cwd>/srv/shop</cwd>\n  <shell>bash</shell>\n</environment_context>\n\n{REQUEST}",
+        f"<task>\n{REQUEST}\n</task>\n\n<environment_details>\n# Open Tabs\nsrc/a.ts\n</environment_details>",
+        f'<attachment id="a.ts" filePath="/srv/a.ts">\nlet a;\n</attachment>\n<userRequest>\n{REQUEST}\n</userRequest>',
+        f"<command-message>add is running</command-message>\n<command-name>/add</command-name>\n"
+        f"<command-args>{REQUEST}</command-args>",
+        f"# AGENTS.md instructions for /srv/shop\n\n<INSTRUCTIONS>\nUse pnpm.\n</INSTRUCTIONS>\n\n{REQUEST}",
+        f"# Context from my IDE setup:\n\n## Open tabs:\n- a.ts: src/a.ts\n\n## My request for Codex:\n{REQUEST}",
+        f"--- Content from referenced files ---\nContent from @a.ts:\nlet a\n--- End of content ---\n{REQUEST}",
+        f"<|im_start|>system\nYou are a bot.<|im_end|>\n<|im_start|>user\n{REQUEST}<|im_end|>\n<|im_start|>assistant",
+        f"<|start_header_id|>user<|end_header_id|>\n\n{REQUEST}<|eot_id|>",
+        f'find_skill({{"query": "{REQUEST}", "limit": 5}})',
+        f"cwd: /srv/shop\nbranch: main\n{REQUEST}",
+        f"[context: repo=acme/shop, branch=main] {REQUEST}",
+        f"[Request interrupted by user] {REQUEST}",
+        f"Today's date is 2026-11-29. {REQUEST}",
+        f"You have access to the following tools: bash, edit, read. Today is 2026-11-29. {REQUEST}",
+        f"I am an autonomous coding agent. My current task: {REQUEST}",
+        f"Thought: I need a skill.\nAction: find_skill\nAction Input: {REQUEST}",
+        f"No wait, actually: {REQUEST}",
+        f"Continue.\n{REQUEST}",
+    ],
+)
+def test_what_an_agents_program_says_is_not_searched(prompt: str) -> None:
+    assert read_prompt(prompt).text == REQUEST
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "<environment_details>\n# Open Tabs\nsrc/a.ts\n</environment_details>",
+        "<|im_start|>user\n<|im_end|>",
+        "# AGENTS.md instructions for /srv/shop",
+        "## My request for Codex:\n",
+        "render(",
+        "next, now.",
+        "Next.js app router",
+        "now playing widget for the desktop",
+        "no-code app builder",
+        "Continue reading where I stopped",
+    ],
+)
+def test_a_prompt_that_is_nothing_else_is_searched(prompt: str) -> None:
+    assert read_prompt(prompt).text.split() == read_prompt(prompt).written.split()
+
+
+def test_words_of_the_context_stay_as_a_weak_signal() -> None:
+    read = read_prompt(f"<environment_context>vitest and pnpm</environment_context>\n{REQUEST}")
+    assert ("vitest" in read.identifiers, read.left_out) == (True, len("vitest and pnpm"))
 
 
 @pytest.mark.parametrize(
