@@ -1,6 +1,10 @@
 """Forms of prompts for `prompts.py`: how people and agents name skills, join requests, are polite, and exclude."""
 
+import html
+import textwrap
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 
 class Forms(NamedTuple):
@@ -319,3 +323,48 @@ MISREAD = Forms(
         "{task}, {name} is not yet set up",
     ),
 )
+
+
+def _lines(text: str, width: int, mark: str = "") -> str:
+    return "\n".join(f"{mark}{line}" for line in textwrap.wrap(text, width))
+
+
+def _shifted(text: str, upper: int, lower: int) -> str:
+    """Return a text with the letters of another alphabet of Unicode, which begin at these codes."""
+    return "".join(
+        chr(ord(letter) - ord("A") + upper)
+        if "A" <= letter <= "Z"
+        else chr(ord(letter) - ord("a") + lower)
+        if "a" <= letter <= "z"
+        else letter
+        for letter in text
+    )
+
+
+COPIES: Mapping[str, Mapping[str, Callable[[str], str]]] = {
+    "train": {
+        "zero-width spaces": lambda text: "\u200b".join(text[at : at + 3] for at in range(0, len(text), 3)),
+        "soft hyphens": lambda text: " ".join(f"{word[:4]}\u00ad{word[4:]}" for word in text.split()),
+        "full-width letters": lambda text: _shifted(text, 0xFF21, 0xFF41),
+        "an address": quote,
+        "HTML": lambda text: html.escape(text).replace(" ", "&nbsp;"),
+        "lines of 72 characters": lambda text: _lines(text, 72),
+        "a comment": lambda text: _lines(text, 60, "# "),
+        "a chat": lambda text: f"[29/11/2026, 10:02:11] Ann: {text}",
+    },
+    "dev": {
+        "marks of direction": lambda text: f"\ufeff\u2066{text.replace(' ', ' ' + chr(0x2060))}\u2069",
+        "bold letters": lambda text: _shifted(text, 0x1D400, 0x1D41A),
+        "sans-serif letters": lambda text: _shifted(text, 0x1D5A0, 0x1D5BA),
+        "an address with commas": lambda text: quote(text, safe=",:'"),
+        "HTML with quotes": lambda text: f"&quot;{text.replace(chr(39), '&#39;')}&quot; &amp; more",
+        "lines of 50 characters": lambda text: _lines(text, 50),
+        "lines of 80 characters, CRLF": lambda text: _lines(text, 80).replace("\n", "\r\n"),
+        "a comment with slashes": lambda text: _lines(text, 66, "// "),
+        "a quotation": lambda text: _lines(text, 56, "> "),
+        "a transcript": lambda text: f"Kim Lee (00:12:40): {text}",
+        "a chat with dashes": lambda text: f"kim - Yesterday at 9:15 PM\n{text}",
+        "subtitles": lambda text: f"12\n00:01:07,120 --> 00:01:11,480\n{text}",
+    },
+}
+"""How a request looks that was copied from elsewhere, by the part of the measurement."""

@@ -33,6 +33,7 @@ from search.text import fold
 
 _SEED = 20261125
 _MOST = 400
+_FEW = 150
 """The queries of a set."""
 
 _DOCUMENTS = Path(__file__).parents[1] / "docs"
@@ -200,6 +201,20 @@ def sent(world: World) -> Figures:
     return _against_plain(world, "sent", prompt_forms.SENT)
 
 
+def copied(world: World) -> Figures:
+    """Measure requests as they look when they are copied from pages, documents, addresses and chats."""
+    copies = prompt_forms.COPIES[world.part]
+    groups: dict[str, list[float]] = defaultdict(list)
+    for text, gains in world.requests("copied", _FEW):
+        plain = ndcg(world.page(text), gains)
+        for name, copy in copies.items():
+            change = ndcg(world.page(copy(text)), gains) - plain
+            groups["copied"].append(change)
+            groups[f"copy: {name}"].append(change)
+        groups["plain"].append(plain)
+    return {group: _mean(values) for group, values in sorted(groups.items())}
+
+
 def of_programs(world: World) -> Figures:
     """Measure requests with what an agent's program puts around them, against the same alone."""
     return _against_plain(world, "of_programs", prompt_forms.PROGRAMS)
@@ -319,6 +334,7 @@ SETS = (
     two_requests,
     framed,
     manners,
+    copied,
     of_programs,
     of_projects,
     seeking,

@@ -1,9 +1,11 @@
 """Text preparation: the indexed text and the embedded text of a document, analyzers, and folded names."""
 
 import hashlib
+import html
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import tantivy
 
@@ -34,6 +36,12 @@ _MIN_SENTENCE_WORDS = 3
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CAMEL_CASE_WORD = re.compile(r"(?<![^\W_])[^\W_]*[a-z][A-Z][^\W_]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_ENTITY = re.compile("&(?:amp|apos|nbsp|quot|#39|#x27|#34);")
+_DECODED = 20_000
+"""The characters of a query up to which codes in it are decoded."""
+
+_WHITE_SPACE = re.compile(r"\s")
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
 
@@ -138,6 +146,25 @@ def vector_hash(document: Document) -> str:
 def normalized(query: str) -> str:
     """Return the query without redundant white space. Line breaks stay, because they may end sentences."""
     return "\n".join(line for part in query.splitlines() if (line := " ".join(part.split())))
+
+
+def readable(query: str) -> str:
+    """Return a query as its reader sees it: composed, without invisible characters and the codes of addresses and HTML.
+
+    Copies from pages, documents and addresses have them: soft hyphens, `&amp;`, `%20`.
+    """
+    query = query.replace("\r\n", "\n")
+    if not query.isascii():
+        query = composed(_INVISIBLE.sub("", query))
+    if len(query) > _DECODED:  # a paste: its codes are those of its kind
+        return query
+    if "%20" in query and _WHITE_SPACE.search(query) is None:
+        query = unquote(query)
+    return _ENTITY.sub(_character, query) if "&" in query else query
+
+
+def _character(entity: re.Match[str]) -> str:
+    return html.unescape(entity[0])
 
 
 def fold(name: str) -> str:

@@ -44,6 +44,19 @@ _REFERENCED_END = "\n--- End of content ---"
 _CALL = re.compile(r"\A\s*[A-Za-z_][\w.]{1,60}\(\s*(?=\{)")
 """The beginning of a call of a tool with a JSON object, such as `search_skills({"query": …})`."""
 
+_SPEAKER = re.compile(
+    r"""^[ \t]*(?:
+    \[(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ T])?\d{1,2}:\d\d(?::\d\d)?(?:[ ]?[ap]m)?\][ ]{0,3}
+      (?:<?[^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}>?:[ ])?
+    | [^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}[ ]\(\d{1,2}:\d\d(?::\d\d)?\):?[ ]?
+    | [^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}[ ](?:[ ]|[—–-][ ](?:today|yesterday)[ ]at[ ])
+      \d{1,2}:\d\d(?:[ ]?[ap]m)?[ \t]*\n
+    | \d{1,5}\n\d\d:\d\d:\d\d[,.]\d{3}[ ]-->[ ]\d\d:\d\d:\d\d[,.]\d{3}\n
+    )""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+"""Who said a line of a chat or a transcript, and when: `[29/11/2026, 10:02:11] Ann: `, `Ann (00:01:12): `."""
+
 _SESSION = re.compile(
     r"""\A\s*(?:
     (?:today(?:'s\ date)?|(?:the\ )?current\ (?:date|time))(?:\ is|:)\ [^\n]{0,40}?\d{4}[^\s.]{0,12}[.\s]
@@ -233,7 +246,7 @@ def without_fields(text: str) -> Fields:
     """
     unsigned = _QUOTED.sub("", _SIGNATURE.sub("", text)) if "\n" in text else text
     unsigned = _ATTACHED.sub("", unsigned) if "[" in text else unsigned
-    unsigned = _without_session(unsigned)
+    unsigned = _without_session(_SPEAKER.sub("", unsigned) if ":" in unsigned else unsigned)
     if len(unsigned.split()) < min(_FEWEST_WORDS, len(text.split())):
         unsigned = text
     fields = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
