@@ -38,7 +38,7 @@ from registry.cli.installing.steps import (
 )
 from registry.cli.search.last_search import report_install
 from registry.cli.search.similar_ids import naming_similar
-from registry.cli.user_registries import Registries, SkillPage, registries_of, skill_page, with_pages
+from registry.cli.user_registries import Registries, SkillPage, installed_skill, registries_of, skill_page, with_pages
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
@@ -152,7 +152,6 @@ def uninstall(
         return
     if not skill_ids:
         command.stop("give the ID of a skill", command.WRONG_USAGE)
-
     kept: set[str] = set()
 
     def step(skill_id: str) -> Step:
@@ -166,10 +165,11 @@ def uninstall(
             ]
             if server is None:  # one whose folder was gone is not in the bin
                 kept.update(entry["id"] for entry in backend.bin() if entry["id"] in removed)
-            return {"outcome": "removed", NEEDED: along}
+            return {"id": removed[-1], "outcome": "removed", NEEDED: along}
 
         return skill_id, remove
 
+    skill_ids = tuple(map(installed_skill, skill_ids))
     settings = command.load(dict(flags))
     work = AgentWork.begin(settings, is_global=flags["is_global"]) if server is None else None
     steps = [restoring(skill_id) if undo else step(skill_id) for skill_id in skill_ids]
@@ -310,7 +310,7 @@ def _step(text: str, registries: Registries, manifest: ManifestFile | None, wish
         origin = _at_service(origin, registries.given)
     named = text if is_address else origin
     act = installing(SkillRequest(origin=named, save=not wishes.no_save, offline=wishes.offline), registries.default)
-    if page is not None:
+    if page is not None and page.may_be_published:
         act = _hinting(act, page)
     return text, act if manifest is None else recorded(manifest, act, origin)
 

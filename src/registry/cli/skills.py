@@ -19,6 +19,7 @@ from registry.cli.risk import place, warn_of_withdrawal, withdrawal_of, withdraw
 from registry.cli.search.filters import filter_options, taken_filters, tell_of_unknown_sources
 from registry.cli.search.results import show_list
 from registry.cli.search.similar_ids import naming_similar, with_similar
+from registry.cli.user_registries import skill_and_server
 from registry.config.settings import Settings
 from registry.domain.api import API
 from registry.domain.withdrawals import is_revoked
@@ -101,6 +102,7 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
 
     What the data directory does not have is looked up in the registry of your login.
     """
+    skill_id, server = skill_and_server(skill_id, server)
     skill_id, version = _split(skill_id)
 
     def read(backend: CommandBackend) -> Data:
@@ -125,6 +127,8 @@ def show(skill_id: str, content: bool, as_json: bool, server: str | None, **flag
 @settings_options(*command.SHARED_SETTINGS)
 def versions(skill_id: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """List the versions of a skill, the newest first. Versions that were withdrawn are not listed."""
+    skill_id, server = skill_and_server(skill_id, server)
+    skill_id, _ = _split(skill_id)
 
     def read(backend: CommandBackend) -> Data:
         return {"versions": backend.versions(skill_id)}
@@ -151,7 +155,7 @@ def _split(text: str) -> tuple[str, str | None]:
 
 
 @click.command("open")
-@click.argument("skill", metavar="[ID]", default="", shell_complete=complete_known)
+@click.argument("skill", metavar="[ID[@VERSION]]", default="", shell_complete=complete_known)
 @click.option("--print", "is_printed", is_flag=True, help="Print the address, and open nothing.")
 @command.registry_option
 @settings_options("data_dir")
@@ -162,14 +166,14 @@ def open_page(skill: str, is_printed: bool, server: str | None, **flags: Any) ->
     skill-registry open
     skill-registry open acme/pdf-forms
     """
+    skill, server = skill_and_server(skill, server)
     settings = command.load(dict(flags))
     try:
         address = command.server_of(settings, server, flags)
-        path = quote(skill, safe="/")
         with connect(settings, address, is_own=address == running_server(settings.data_dir)) as client:
             if skill:
-                client.call(answers.Skill, "GET", f"{API}/skills/{path}")
-            page = f"{client.base}/skills/{path}" if skill else f"{client.base}/"
+                client.call(answers.Skill, "GET", f"{API}/skills/{quote(_split(skill)[0])}")
+            page = f"{client.base}/skills/{quote(skill, safe='/@')}" if skill else f"{client.base}/"
     except (CommandFailed, OSError) as error:
         command.stop(error)
     click.echo(page)

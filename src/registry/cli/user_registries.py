@@ -12,7 +12,8 @@ from registry.cli.remote.client import check_url
 from registry.config.settings import Settings
 
 _PAGE = re.compile(
-    r"/skills/(?P<skill>[a-z0-9_-]{1,64}/[a-z0-9-]{1,64})(?:@(?P<version>[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}))?/?\Z"
+    r"(?:/api/v1)?/skills/(?P<skill>(?:[a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}(?:\.[a-z0-9_-]{1,64})?)"
+    r"(?:@(?P<version>[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}))?/?\Z"
 )
 _PACKAGE = re.compile(
     r"/packages/(?P<skill>[a-z0-9_-]{1,64}/[a-z0-9-]{1,64})/(?P<version>[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})\.zip\Z"
@@ -20,10 +21,15 @@ _PACKAGE = re.compile(
 
 
 class SkillPage(NamedTuple):
-    """A skill, perhaps with `@` and a version, and the URL of the registry that has its page."""
+    """A skill, perhaps with `@` and a version, and the URL of the service that has its page."""
 
     skill: str
     url: str
+
+    @property
+    def may_be_published(self) -> bool:
+        """Whether the id is that of a package in a registry: one of a local service may have no scope."""
+        return "/" in self.skill and "." not in self.skill.partition("@")[0]
 
 
 class Registries(NamedTuple):
@@ -66,6 +72,32 @@ def skill_page(address: str) -> SkillPage | None:
         return None
     version = f"@{match['version']}" if match["version"] else ""
     return SkillPage(match["skill"] + version, f"{parts.scheme}://{parts.netloc}{parts.path[: match.start()]}")
+
+
+def skill_and_server(text: str, server: str | None) -> tuple[str, str | None]:
+    """Return the id that a command got, perhaps with `@` and a version, and its server: those of a page's address.
+
+    Exits for another address, and for a `server` besides that of the page.
+    """
+    if "://" not in text:
+        return text, server
+    page = skill_page(text)
+    if page is None:
+        command.stop(
+            f"{text}: this is no page of a skill: write the id, or an address such as "
+            "https://registry.example.org/skills/acme/pdf-forms",
+            command.WRONG_USAGE,
+        )
+    if server is not None and server.rstrip("/") != page.url:
+        command.stop(
+            f"the page is of {page.url}: leave out --server, or write the id {page.skill}", command.WRONG_USAGE
+        )
+    return page.skill, page.url
+
+
+def installed_skill(text: str) -> str:
+    """Return the id that a command for installed skills got, without the version that a page's address may have."""
+    return skill_and_server(text, None)[0].partition("@")[0] if "://" in text else text
 
 
 def with_pages(registries: Registries, settings: Settings, origins: Iterable[str]) -> Registries:

@@ -11,6 +11,7 @@ from registry.cli import command, console
 from registry.cli.backend import Data
 from registry.cli.help.settings_options import Command, settings_options
 from registry.cli.open_issuer import with_publisher
+from registry.cli.user_registries import skill_and_server
 from registry.domain.api import API
 from registry.domain.roles import Role
 from registry.domain.withdrawals import WithdrawalNote
@@ -19,6 +20,8 @@ _undo_option = click.option("--undo", is_flag=True, help="Undo it: the skill or 
 
 _VERSION = re.compile(r"([^/@]+/[^/@]+)@([^/@]+)")
 _SKILL = re.compile(r"[^/@]+/[^/@]+")
+_OF_SKILLS = frozenset({"deprecate", "undeprecate"})
+"""The actions on a skill. The others are on a version."""
 
 
 def _options(function: Command) -> Command:
@@ -34,8 +37,8 @@ def _note_options(function: Command) -> Command:
 
 
 def _change(
-    skill_id: str,
-    path: str,
+    target: str,
+    action: str,
     flags: dict[str, Any],
     server: str | None,
     note: WithdrawalNote | None = None,
@@ -43,6 +46,8 @@ def _change(
     *,
     as_json: bool,
 ) -> None:
+    target, server = skill_and_server(target, server)
+    skill_id, path = _of_skill(target, action) if action in _OF_SKILLS else _of_version(target, action)
     body = None if note is None else {name: value for name, value in msgspec.to_builtins(note).items() if value}
     url = f"{API}/registry/skills/{quote(skill_id)}/{path}"
     answer = with_publisher(
@@ -101,7 +106,7 @@ def yank(
     skill-registry yank acme/pdf-forms@1.2.0 --undo
     """
     note = _note_or_undo(reason, replacement, undo=undo)
-    _change(*_of_version(version, "unyank" if undo else "yank"), flags, server, note, as_json=as_json)
+    _change(version, "unyank" if undo else "yank", flags, server, note, as_json=as_json)
 
 
 @click.command(hidden=True)
@@ -109,7 +114,7 @@ def yank(
 @_options
 def unyank(version: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Undo a yank, as `yank --undo` does."""
-    _change(*_of_version(version, "unyank"), flags, server, as_json=as_json)
+    _change(version, "unyank", flags, server, as_json=as_json)
 
 
 @click.command()
@@ -123,7 +128,7 @@ def revoke(
     \b
     skill-registry revoke acme/pdf-forms@1.2.0 --reason "it sends files to an unknown host"
     """
-    _change(*_of_version(version, "revoke"), flags, server, _note(reason, replacement), "admin", as_json=as_json)
+    _change(version, "revoke", flags, server, _note(reason, replacement), "admin", as_json=as_json)
 
 
 @click.command()
@@ -140,7 +145,7 @@ def deprecate(
     skill-registry deprecate acme/pdf-forms --undo
     """
     note = _note_or_undo(reason, replacement, undo=undo)
-    _change(*_of_skill(skill, "undeprecate" if undo else "deprecate"), flags, server, note, as_json=as_json)
+    _change(skill, "undeprecate" if undo else "deprecate", flags, server, note, as_json=as_json)
 
 
 @click.command(hidden=True)
@@ -148,4 +153,4 @@ def deprecate(
 @_options
 def undeprecate(skill: str, as_json: bool, server: str | None, **flags: Any) -> None:
     """Undo a deprecation, as `deprecate --undo` does."""
-    _change(*_of_skill(skill, "undeprecate"), flags, server, as_json=as_json)
+    _change(skill, "undeprecate", flags, server, as_json=as_json)

@@ -102,6 +102,42 @@ def test_the_address_of_a_page_of_another_registry_says_what_to_write(registry: 
     )
 
 
+@pytest.mark.parametrize(
+    "path", ["/skills/acme/regex-builder@1.0.0?file=SKILL.md#L3", "/packages/acme/regex-builder/1.0.0.zip"]
+)
+def test_commands_that_name_a_version_take_the_address_of_its_page(
+    registry: Registry, project: Path, path: str
+) -> None:
+    page = f"{registry.url}{path}"
+    assert "# regex-builder 1.0.0" in Done(project, "show", page, "--content").out
+    assert Done(project, "versions", page).out == Done(project, "versions", "acme/regex-builder").out
+    opened = Done(project, "open", "--print", page)
+    assert opened.out == f"{registry.url}/skills/acme/regex-builder@1.0.0\n"
+    assert Done(project, "yank", page, "--json").json["version"] == "1.0.0"
+    assert Done(project, "yank", "--undo", page, "--json").json["state"] == "active"
+
+
+def test_commands_that_name_a_skill_take_the_address_of_its_page(registry: Registry, project: Path) -> None:
+    page = f"{registry.url}/skills/acme/csv-cleanup"
+    assert Done(project, "show", page, "--json").json["id"] == "acme/csv-cleanup"
+    assert Done(project, "deprecate", page, "--json").json["deprecated"] is True
+    assert Done(project, "deprecate", "--undo", page, "--json").json["deprecated"] is False
+    (row,) = Done(project, "upgrade", page, "--json").json["results"]
+    assert row["id"] == "csv-cleanup"
+    removed = Done(project, "uninstall", page)
+    assert "'skill-registry uninstall --undo csv-cleanup' brings it back" in removed.error
+    assert not (project / "skills" / "csv-cleanup").exists()
+
+
+def test_an_address_names_the_registry_and_the_skill(registry: Registry, project: Path) -> None:
+    page = f"{registry.url}/skills/acme/regex-builder"
+    other = Done(project, "yank", f"{page}@1.0.0", "--server", "http://127.0.0.1:9")
+    other.complains(2, f"the page is of {registry.url}", "acme/regex-builder@1.0.0")
+    assert Done(project, "show", page, "--server", f"{registry.url}/").code == 0
+    for args in (("show",), ("upgrade",), ("uninstall",), ("yank",)):
+        Done(project, *args, "https://github.com/acme/regex-builder").complains(2, "no page of a skill")
+
+
 def test_a_revoked_version_is_not_offered(registry: Registry, project: Path) -> None:
     package = skill_package("taken-back", "1.0.0")
     assert registry.finished(registry.publish(package, registry.caller()))["status"] == "accepted"

@@ -15,7 +15,7 @@ from registry.cli.installing.rows import ask_of_withdrawals, exit_if_failed, ins
 from registry.cli.risk import warn_of_risk, warn_of_withdrawal
 from registry.cli.search.similar_ids import naming_similar
 from registry.cli.server_choice import has_catalog
-from registry.cli.user_registries import registries_of
+from registry.cli.user_registries import installed_skill, registries_of
 from registry.config.settings import Settings
 from registry.install.schemas import NOT_INSTALLED, UpgradeBody
 
@@ -42,8 +42,8 @@ def upgrade(
 
     A skill whose files were changed here is left as it is: its changes are shown, and the command exits with 1.
     """
-    is_global = flags["is_global"]
-    if skill_id and "@" in skill_id and "://" not in skill_id:
+    skill_id = installed_skill(skill_id) if skill_id else None
+    if skill_id and "@" in skill_id:
         name, _, number = skill_id.partition("@")
         command.stop(
             f"{skill_id}: give the version as an option: upgrade {name} --version {number}", command.WRONG_USAGE
@@ -67,7 +67,7 @@ def upgrade(
         return answer
 
     is_empty = skill_id is None and _is_empty(settings, server)
-    work = AgentWork.begin(settings, is_global=is_global) if server is None and not check else None
+    work = AgentWork.begin(settings, is_global=flags["is_global"]) if server is None and not check else None
     answer = _NOTHING if is_empty else command.with_backend(flags, server, run, CREATES, named=named)
     if work is not None:
         work.finish(answer["results"])
