@@ -17,6 +17,7 @@ from registry.catalog.local_skills import LocalSkills, ScannedFolder
 from registry.catalog.recorded_changes import all_recorded
 from registry.catalog.store import Catalog
 from registry.db import DatabaseError
+from registry.domain.counts import counted
 from registry.domain.file_names import is_text, printable_name
 from registry.domain.findings import SkillFindings
 from registry.inspection.inspector import InspectionStopped, Inspector
@@ -57,7 +58,7 @@ class ScanReport(msgspec.Struct, kw_only=True):
     def summary(self) -> str:
         """Return the numbers as one line for the log."""
         return (
-            f"{self.folders} folders ({self.added} added, {self.changed} changed, {self.removed} removed,"
+            f"{counted(self.folders, 'folder')} ({self.added} added, {self.changed} changed, {self.removed} removed,"
             f" {len(self.skipped)} skipped) in {self.seconds:.2f} s"
         )
 

@@ -16,6 +16,7 @@ from registry.cli.search.filters import filter_options, taken_filters, tell_of_u
 from registry.cli.search.login_hits import with_login_hits
 from registry.cli.search.results import is_relevant, show_results
 from registry.domain.agents import RuleFileKind
+from registry.domain.counts import counted
 from registry.runtime.data_dir import DataDirInUse, DataDirLock, running_server
 from registry.services.schemas import SearchBody, Sort
 from search.modes import Mode
@@ -110,7 +111,7 @@ def reindex(skill_id: str | None, force: bool, as_json: bool, server: str | None
         )
     console.show(result, console.facts_table, as_json=as_json)
     if result["failed"]:
-        command.stop(f"{result['failed']} texts could not be embedded: {'; '.join(result['errors'])}")
+        command.stop(f"{counted(result['failed'], 'text')} could not be embedded: {'; '.join(result['errors'])}")
 
 
 @click.command()
@@ -192,4 +193,4 @@ def generate_mdc(as_json: bool, server: str | None, **flags: Any) -> None:
 
 
 def _rule_file_table(answer: console.Data) -> Iterator[console.Part]:
-    yield f"{console.counted(answer['skills_count'], 'skill')} in {answer['path']}"
+    yield f"{counted(answer['skills_count'], 'skill')} in {answer['path']}"

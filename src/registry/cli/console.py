@@ -92,12 +92,6 @@ def tell(message: str) -> None:
         _progress.console.print(text, soft_wrap=True)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 skill`, `2 skills`, `3 entries`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
-
-
 def line(*parts: str | tuple[str, str]) -> Text:
     """Return texts in a row, each perhaps with a style."""
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)

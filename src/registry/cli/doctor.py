@@ -22,6 +22,7 @@ from registry.config.settings import CONFIG_FILE, CONFIG_VARIABLE, Settings
 from registry.database import check_database
 from registry.db import CatalogMissing, DatabaseError
 from registry.domain.api import API
+from registry.domain.counts import counted
 from registry.install.package_cache import PackageCache
 from registry.runtime.data_dir import running_server
 from registry.skill_folder import find_skill_folders
@@ -98,9 +99,7 @@ def _folders(settings: Settings) -> Iterator[_Check]:
     else:
         count = sum(1 for _ in find_skill_folders(folder))
         advice = None if count else "make a skill: skill-registry init skills/my-skill"
-        yield _Check(
-            "skills directory", "ok" if count else "missing", f"{folder}: {console.counted(count, 'skill')}", advice
-        )
+        yield _Check("skills directory", "ok" if count else "missing", f"{folder}: {counted(count, 'skill')}", advice)
     data = settings.data_dir
     nearest = next(parent for parent in (data, *data.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
@@ -133,7 +132,7 @@ def _cache(settings: Settings) -> _Check:
         usage = cache.usage()
     except OSError as error:
         return _Check("package cache", "fails", str(error), "choose another folder with --cache-dir")
-    used = f"{console.counted(usage.packages, 'package')}, {usage.bytes >> 20} of {cache.most_bytes >> 20} MiB"
+    used = f"{counted(usage.packages, 'package')}, {usage.bytes >> 20} of {cache.most_bytes >> 20} MiB"
     nearest = next(parent for parent in (cache.folder, *cache.folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         return _Check("package cache", "missing", f"{nearest} cannot be written", "choose another with --cache-dir")

@@ -41,6 +41,7 @@ from registry.cli.search.similar_ids import naming_similar
 from registry.cli.user_registries import Registries, SkillPage, installed_skill, registries_of, skill_page, with_pages
 from registry.config.settings import Settings
 from registry.domain.addresses import redact_text
+from registry.domain.counts import counted
 from registry.domain.origins import GitOrigin, LocalOrigin, RegistryOrigin, SourceOrigin, classify, parse_origin
 from registry.domain.repository_addresses import RepositoryAddress, of_owner
 from registry.errors import RegistryError
@@ -179,7 +180,7 @@ def uninstall(
     restorable = [row["id"] for row in rows if row["outcome"] == "removed" and row["id"] in kept]
     if restorable and settings.limits.bin_days:
         undoing = f"'skill-registry uninstall --undo {' '.join(restorable)}' brings it back"
-        console.note(f"kept for {settings.limits.bin_days} days: {undoing}")
+        console.note(f"kept for {counted(settings.limits.bin_days, 'day')}: {undoing}")
     exit_if_failed(rows)
 
 

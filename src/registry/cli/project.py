@@ -15,6 +15,7 @@ from registry.cli.installing.agents import places_of
 from registry.cli.local_backend import open_catalog
 from registry.db import DatabaseUnusable
 from registry.domain.agents import agents_named
+from registry.domain.counts import counted
 from registry.domain.release_proofs import PublisherRun
 from registry.errors import RegistryError
 from registry.install.package_cache import PackageCache
@@ -113,7 +114,7 @@ def _verify_tables(answer: console.Data) -> Iterator[console.Part]:
     yield from console.problems_table(
         "Differs", {change["path"]: f"{change['kind']}: {change['message']}" for change in changes}
     )
-    skills = console.counted(answer["skills"], "skill")
+    skills = counted(answer["skills"], "skill")
     yield f"Differences from the lock of {skills}: {len(changes)}"
     if (logged := answer.get("log")) is not None:
         for fault in logged["faults"]:

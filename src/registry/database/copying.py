@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from registry.database.digests import Read, Table, TableDigest, batches, converted, table_digest, tables
 from registry.db import COPYING, Database, DatabaseUnusable, Row, Transaction
+from registry.domain.counts import counted
 
 _SMALL = ("counter", "facts")
 """Tables that have rows in a new database. They are replaced at the end, after all others."""
@@ -91,7 +92,7 @@ def _compare(table: Table, source: Read, target: Read) -> TableDigest:
     ours, theirs = table_digest(table, source), table_digest(table, target)
     if ours != theirs:
         raise DatabaseUnusable(
-            f"the table {table.name} differs after the copy ({ours.rows} rows here, {theirs.rows} in the target): "
-            "empty the target and copy again"
+            f"the table {table.name} differs after the copy ({counted(ours.rows, 'row')} here, {theirs.rows} in the "
+            "target): empty the target and copy again"
         )
     return ours

@@ -11,6 +11,7 @@ import msgspec
 from registry.database.dialect import text, vector
 from registry.database.migrations import MIGRATIONS
 from registry.db import Row
+from registry.domain.counts import counted
 
 _BATCH_ROWS = 500
 _CREATED = re.compile(r"create table ([a-z_]+)")
@@ -102,5 +103,5 @@ def _difference(expected: TableDigest, actual: TableDigest | None) -> str:
     if actual is None:
         return f"table {expected.table}: it is missing"
     if actual.rows != expected.rows:
-        return f"table {expected.table}: it has {actual.rows} rows instead of {expected.rows}"
+        return f"table {expected.table}: it has {counted(actual.rows, 'row')} instead of {expected.rows}"
     return f"table {expected.table}: its rows have another content"

@@ -13,6 +13,7 @@ from embeddings.base import Embedder, EmbeddingError
 from registry.catalog.documents import CatalogDocuments
 from registry.catalog.store import Catalog
 from registry.database.sqlite import SqliteDatabase
+from registry.domain.counts import counted
 from registry.domain.models import Skill, now
 from registry.evaluation.dataset import Entry
 from search.engine import Engine, text_space
@@ -103,7 +104,9 @@ def _embed(engine: Engine, progress: Progress) -> None:
         )
     engine.changed()
     if drift := engine.status().drift:
-        raise IncompleteIndex(f"the indexes differ from the corpus in {drift} entries, so the figures would be wrong")
+        raise IncompleteIndex(
+            f"the indexes differ from the corpus in {counted(drift, 'entry')}, so the figures would be wrong"
+        )
 
 
 def _vectors(documents: CatalogDocuments, embedder: Embedder) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

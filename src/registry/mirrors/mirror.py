@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 import msgspec
 
 from registry.db import DatabaseError
+from registry.domain.counts import counted
 from registry.domain.release_proofs import ReleaseProof
 from registry.domain.source_entry import SourceEntry
 from registry.domain.withdrawals import Withdrawn
@@ -134,7 +135,7 @@ class Mirror:
                 return log
         if self._problem is not None:  # the registry may have it by now
             name = f"{skill_id} {version or ''}".rstrip()
-            self._refuse(f"{self._problem}. The {log.size:,} entries that are kept of its log have no {name}")
+            self._refuse(f"{self._problem}. What is kept of its log, {counted(log.size, 'entry')}, has no {name}")
         raise skill_not_found(skill_id, version)
 
     def asked(self) -> KeptLog:
@@ -170,7 +171,9 @@ class Mirror:
         if log.size > own_log.size:
             self._keep(own_log, verifier, seen.checkpoint, log.entries(own_log.size, log.size - own_log.size))
         elif own_log.root(log.size) != log.root(log.size):
-            raise LogRefused(f"the log of {self.url} was forked: {log.size} entries are not those that are kept")
+            raise LogRefused(
+                f"the log of {self.url} was forked: what is kept of it, {counted(log.size, 'entry')}, is not in it"
+            )
 
     def take_index(self, skill_id: str, body: bytes) -> None:
         """Keep an index file from elsewhere, which was checked, unless what is kept lists more.
@@ -354,7 +357,10 @@ class Mirror:
         if state.size > log.size or log.seen is None:
             self._extend(log, registry, verifier, note, state)
         elif log.root(state.size) != state.root:
-            raise LogRefused(f"the log of {registry.url} was forked: its {state.size} entries are not those kept here")
+            first = counted(state.size, "entry")
+            raise LogRefused(
+                f"the log of {registry.url} was forked: it differs in its first {first} from the log kept here"
+            )
         elif state.size == log.size:
             log.refresh(note)
 

@@ -20,6 +20,7 @@ from registry.database import open_database, sqlite
 from registry.database.digests import TableDigest
 from registry.database.integrity import damage_message
 from registry.db import DatabaseUnusable, read_fact
+from registry.domain.counts import counted
 from registry.domain.models import now, timestamp
 from registry.ops.backup_manifest import BackupManifest, remove_older, verify, write_manifest, write_sums
 from registry.project.lock_file import LOCK_FILE
@@ -188,7 +189,7 @@ class _Backup:
         if not copied and copy.exists() and (skills := sqlite.installed_skills(copy)):
             root = self._settings.skills_dir
             raise BackupFailed(
-                f"{root} has none of the {skills} skills of the catalog: set --skills-dir as the service"
+                f"{root} has no skill, and the catalog has {counted(skills, 'skill')}: set --skills-dir as the service"
             )
 
     def _copy_project(self) -> None:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from registry.domain.counts import counted
 from registry.parsing.frontmatter_advice import (
     WHOLE,
     Defect,
@@ -265,7 +266,7 @@ def _recovered(text: str, block: Block, defect: Defect, reason: str = "") -> Blo
     others = [note for note in reading.defects if note.warning or note.field != defect.field]
     block = block.with_defects(noted, *others)
     if reading.skipped:
-        warning = f"{reading.skipped} lines of the front matter were not understood"
+        warning = f"not understood of the front matter: {counted(reading.skipped, 'line')}"
         block = block.with_defects(Defect("write each field as `key: value`", warning, line=None))
     mapping = Node(first_values(reading.entries), block.start, reading.stop, entries=tuple(reading.entries))
     if block.closed and not reading.prose:

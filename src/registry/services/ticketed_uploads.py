@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from registry.domain.counts import counted
 from registry.errors import FieldError, RegistryError, conflict, service_unavailable, validation_error
 from registry.packages.limits import DEFAULT_LIMITS
 from registry.packages.packing import FilePart
@@ -171,8 +172,8 @@ class TicketedUploads:
         own = [size for name, size in sizes if name.startswith(_prefix(caller))]
         if len(own) >= DEFAULT_LIMITS.entries or sum(own) + more > self._caller_bytes:
             raise conflict(
-                f"You have uploaded {len(own):,} files of {sum(own):,} bytes that are not published: publish them, "
-                f"or wait {TICKET_SECONDS // 60} minutes"
+                f"You have uploaded {counted(len(own), 'file')} of {sum(own):,} bytes that are not published: publish "
+                f"them, or wait {TICKET_SECONDS // 60} minutes"
             )
         total = sum(size for _, size in sizes) + more
         if len(sizes) >= _CALLERS * DEFAULT_LIMITS.entries or total > _CALLERS * self._caller_bytes:

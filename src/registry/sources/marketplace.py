@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from registry.domain.counts import counted
 from registry.domain.models import split_labels
 from registry.domain.origins import GitOrigin, Origin, ZipOrigin, parse_origin
 from registry.domain.repository_addresses import RepositoryAddress, is_url
@@ -274,7 +275,7 @@ def deduplicated(listing: Listing) -> Listing:
     by_id = {skill.id: skill for skill in reversed(listing.skills)}
     repeated = len(listing.skills) - len(by_id)
     if repeated:
-        listing.warnings.insert(0, f"{repeated} entries repeat an id and were skipped")
+        listing.warnings.insert(0, f"skipped, because an entry before has the id: {counted(repeated, 'entry')}")
     return Listing(skills=sorted(by_id.values(), key=lambda skill: skill.id), warnings=listing.warnings[:MAX_WARNINGS])
 
 

@@ -70,7 +70,7 @@ class VectorSync:
     def check(self, revision: int) -> None:
         """Raise VectorsUnavailable if the index has not reached a revision of the catalog."""
         if behind := self.behind(revision):
-            raise VectorsUnavailable(f"the vectors are {behind} changes behind")
+            raise VectorsUnavailable(f"the vectors lack the last changes, {behind} so far")
 
     def behind(self, revision: int) -> int:
         """Return how many changes up to a revision of the catalog the index lacks."""

@@ -130,7 +130,9 @@ def test_another_skills_directory_than_that_of_the_service_is_noticed(tmp_path: 
         (tmp_path / "elsewhere").mkdir()
         folders = ("--data-dir", str(server.data_dir), "--skills-dir", "elsewhere")
         Done(tmp_path, "lock", *folders).complains(1, "elsewhere has no folder near", "--skills-dir")
-        Done(tmp_path, "backup", "kept", *folders).complains(1, "elsewhere has none of the 1 skills", "--skills-dir")
+        Done(tmp_path, "backup", "kept", *folders).complains(
+            1, "elsewhere has no skill, and the catalog has 1 skill:", "--skills-dir"
+        )
     assert not (tmp_path / "kept").exists()
 
 

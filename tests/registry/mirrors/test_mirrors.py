@@ -71,7 +71,7 @@ def test_what_is_kept_is_installed_and_proven_while_the_registry_is_away(both: B
         done = other.run("install", "--locked", "--offline", **cache)
         assert done.code == 0, done.out + done.error
         installs(other, "acme/unkept", "corp", "cannot answer")
-        installs(other, "acme/never", "corp", "cannot answer", "have no acme/never")  # it may have been published since
+        installs(other, "acme/never", "corp", "cannot answer", "has no acme/never")  # it may have been published since
     missing = both.mirror.get("/mirrors/corp/index/acme/never")
     assert missing.status_code == 404
 

@@ -139,7 +139,7 @@ def test_untrusted_texts_are_bounded() -> None:
 def test_the_first_entry_of_an_id_counts() -> None:
     found = listing({"skills": [{"id": "pdf", "name": "first"}, {"id": "pdf", "name": "second"}]})
     assert [skill.name for skill in found.skills] == ["first"]
-    assert "1 entries repeat" in found.warnings[0]
+    assert found.warnings[0] == "skipped, because an entry before has the id: 1 entry"
 
 
 @pytest.mark.parametrize(

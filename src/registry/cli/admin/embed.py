@@ -13,6 +13,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
+from registry.domain.counts import counted
 from registry.indexing.backfill import BackfillReport, run_backfill
 from registry.indexing.embedder import choose_embedder
 
@@ -42,7 +43,7 @@ def embed(as_json: bool, **flags: Any) -> None:
         command.stop(error)
     console.show(msgspec.to_builtins(report), console.facts_table, as_json=as_json)
     if report.failed:
-        command.stop(f"{report.failed} texts could not be embedded: {'; '.join(report.errors)}")
+        command.stop(f"{counted(report.failed, 'text')} could not be embedded: {'; '.join(report.errors)}")
 
 
 def _fill(settings: Settings, progress: Progress) -> BackfillReport:

@@ -10,6 +10,7 @@ from registry.cli import command, console
 from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.db import DatabaseError
+from registry.domain.counts import counted
 from registry.ops.rebuild import RebuildRefused
 from registry.ops.rebuild import rebuild as rebuild_database
 from registry.runtime.data_dir import DataDirInUse, DataDirLock
@@ -80,8 +81,8 @@ def _own_key(settings: Settings) -> str:
 
 def _lines(report: console.Data) -> Iterator[console.Part]:
     versions = ", ".join(f"{count} {state}" for state, count in report["versions"].items())
-    entries = console.counted(report["entries"], "entry")
-    yield f"Rebuilt {console.counted(report['skills'], 'skill')} ({versions}) from {entries} of the log."
+    entries = counted(report["entries"], "entry")
+    yield f"Rebuilt {counted(report['skills'], 'skill')} ({versions}) from {entries} of the log."
     if report["set_aside"]:
         yield f"The old database is now {report['set_aside']}"
     yield from console.problems_table("Without its package", report["missing"])

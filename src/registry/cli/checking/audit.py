@@ -18,6 +18,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.cli.installing.agents import places_of
 from registry.cli.project import verifier_of
 from registry.cli.user_registries import registries_of
+from registry.domain.counts import counted
 from registry.domain.durations import parse_duration
 from registry.domain.findings import Severity
 from registry.domain.withdrawals import WithdrawalState
@@ -100,8 +101,8 @@ def _parts(answer: console.Data) -> Iterator[console.Part]:
         yield console.line(("cannot tell", "yellow"), f"  {name}: {reason}")
     for changed in report.changed:
         yield console.line(("findings", "yellow"), f"  {_change(changed)}")
-    logs = ", ".join(f"{log.registry} ({console.counted(log.size, 'entry')})" for log in report.logs)
-    skills = console.counted(report.from_registries, "skill")
+    logs = ", ".join(f"{log.registry} ({counted(log.size, 'entry')})" for log in report.logs)
+    skills = counted(report.from_registries, "skill")
     yield f"Withdrawn: {len(report.withdrawn)} of {skills} from registries"
     if logs:
         yield f"Asked: {logs}"

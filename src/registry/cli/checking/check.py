@@ -11,6 +11,7 @@ import msgspec
 from registry.cli import command, console
 from registry.cli.checking.formats import format_options
 from registry.cli.checking.sarif import sarif_log
+from registry.domain.counts import counted
 from registry.packages.checking import CheckReport
 from registry.packages.checking import check as check_paths
 
@@ -72,8 +73,8 @@ def _lines(report: CheckReport) -> Iterator[str]:
 
 
 def _summarise(report: CheckReport) -> None:
-    faults = f"{console.counted(report.errors, 'error')}, {console.counted(report.warnings, 'warning')}"
-    console.tell(f"{console.counted(len(report.skills), 'skill')}: {faults}")
+    faults = f"{counted(report.errors, 'error')}, {counted(report.warnings, 'warning')}"
+    console.tell(f"{counted(len(report.skills), 'skill')}: {faults}")
     for skill in report.skills:
         if not skill.installable:
             console.tell(f"{skill.path} cannot be installed")

@@ -15,6 +15,7 @@ from registry.cli.help.settings_options import settings_options
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import DatabaseError
+from registry.domain.counts import counted
 from registry.evaluation.corpus_index import IncompleteIndex
 from registry.evaluation.dataset import Dataset, DatasetError, read_dataset
 from registry.evaluation.feedback import chosen_skills
@@ -69,7 +70,8 @@ def _evaluated(dataset: Dataset, settings: Settings, *, hidden: bool) -> Evaluat
 
 
 def _tables(report: console.Data) -> Iterator[console.Part]:
-    yield f"{report['data']}: {report['documents']} documents, {report['queries']} queries, model {report['space']}"
+    documents, queries = counted(report["documents"], "document"), counted(report["queries"], "query")
+    yield f"{report['data']}: {documents}, {queries}, model {report['space']}"
     yield _table("Ranking", report["results"])
     if report["differences"]:
         yield _table(f"{report['measured']} minus", report["differences"], sign="+")

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from registry.domain.counts import counted
 from registry.ops.fsck.drift import FORKED, CannotCheck, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
 from registry.outbound.git_run import GitError
@@ -109,12 +110,11 @@ def _checkpoint(parts: Parts, remote: GitIndex) -> Iterator[Discrepancy]:
         return
     size = parts.log.size()
     if signed.size > size:
-        problem = (
-            f"the log had {signed.size} entries when it was signed and has {size} now: was an older database restored?"
-        )
+        before = counted(signed.size, "entry")
+        problem = f"it had {before} when it was signed and has {size} now: was an older database restored?"
         yield lost("log", path, problem, FORKED)
     elif signed.root != parts.log.root(signed.size):
-        yield lost("log", path, f"the first {signed.size} entries differ from the signed ones", FORKED)
+        yield lost("log", path, f"it differs from the signed one in its first {counted(signed.size, 'entry')}", FORKED)
     else:
         yield from _bundles(parts, remote, signed.size)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from registry.domain.counts import counted
 from registry.milvus.vectors import MilvusVectors
 from registry.ops.fsck.drift import MAX_NAMES, CannotCheck, Discrepancy, Repair, derived, some_of
 from registry.ops.fsck.parts import Parts
@@ -51,7 +52,7 @@ def _problems(parts: Parts, held: MilvusVectors) -> Iterator[str]:
     differences.add({}, held.revisions(last))
     yield from differences.problems()
     if changed := _changed(parts, held, differences.same):
-        yield f"it holds other vectors of {len(changed)} documents: {_named(parts, changed)}"
+        yield f"it holds other vectors of {counted(len(changed), 'document')}: {_named(parts, changed)}"
 
 
 class _Differences:
@@ -82,13 +83,13 @@ class _Differences:
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each kind of difference."""
-        for keys, problem in (
-            (self._missing, "it lacks the vectors of {} documents"),
-            (self._surplus, "it holds vectors of {} removed documents"),
-            (self._other, "it holds another revision of the vectors of {} documents"),
+        for keys, problem, noun in (
+            (self._missing, "it lacks the vectors of {}", "document"),
+            (self._surplus, "it holds vectors of {}", "removed document"),
+            (self._other, "it holds another revision of the vectors of {}", "document"),
         ):
             if keys:
-                yield f"{problem.format(len(keys))}: {_named(self._parts, sorted(keys))}"
+                yield f"{problem.format(counted(len(keys), noun))}: {_named(self._parts, sorted(keys))}"
 
 
 def _changed(parts: Parts, held: MilvusVectors, keys: list[int]) -> list[int]:

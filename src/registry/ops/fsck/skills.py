@@ -11,6 +11,7 @@ from registry.catalog.document_rows import decode_examples, embedded_hash, label
 from registry.catalog.installs import SHADOWED
 from registry.catalog.skill_rows import FolderState
 from registry.db import Row, Transaction
+from registry.domain.counts import counted
 from registry.domain.models import Card, Skill, version_parts
 from registry.ops.fsck.drift import BACKUP, Discrepancy, derived, lost
 from registry.ops.fsck.parts import Parts
@@ -192,7 +193,7 @@ def _leftovers(parts: Parts) -> Iterator[Discrepancy]:
     for table, stray in (("bodies", _STRAY_BODIES), ("versions", _STRAY_VERSIONS), ("examples", _STRAY_EXAMPLES)):
         if keys := read(stray):
             repair = functools.partial(parts.run, f"delete from {table} where key in ({stray})")
-            yield derived("rows", table, f"there are rows of {len(keys)} removed skills", repair)
+            yield derived("rows", table, f"there are rows of {counted(len(keys), 'removed skill')}", repair)
     highest, counter = read(f"select coalesce(({_HIGHEST}), 0), value from counter")[0]
     if highest > counter:
         problem = f"the counter is {counter}, but the highest change is {highest}: indexes would miss new changes"

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+from registry.domain.counts import counted
 from registry.ops.fsck.drift import Discrepancy, derived
 from registry.ops.fsck.parts import Parts
 from search.inspection import IndexDamaged, read_snapshot_info, vector_snapshots
@@ -37,7 +38,7 @@ def _problems(parts: Parts, path: Path) -> Iterator[str]:
         count = int(parts.database.read("select count(*) from vectors where space = ?", (held.space,))[0][0])
         # The numbers are comparable only if nothing has changed since.
         if held.count != count and not parts.documents.vector_changes(held.space, held.revision, 1):
-            yield f"it holds {held.count} vectors, but the database has {count}"
+            yield f"it holds {counted(held.count, 'vector')}, but the database has {count}"
 
 
 def drop_snapshots(parts: Parts, space: str) -> None:

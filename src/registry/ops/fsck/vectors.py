@@ -7,6 +7,7 @@ import numpy as np
 
 from embeddings import EmbeddingUnavailable
 from registry.database.counts import rebuild
+from registry.domain.counts import counted
 from registry.indexing.active_space import ActiveSpace
 from registry.indexing.embedder import choose_embedder
 from registry.ops.fsck.drift import MAX_NAMES, CannotCheck, Discrepancy, derived, lost, some_of
@@ -24,7 +25,7 @@ def check(parts: Parts) -> Iterator[Discrepancy]:
     strays = f"select space, count(*) from vectors where {_ORPHANED} group by space order by space"
     for space, count in parts.database.read(strays):
         repair = functools.partial(_remove_orphaned, parts)
-        yield derived("vectors", space, f"there are vectors of {count} removed documents", repair)
+        yield derived("vectors", space, f"there are vectors of {counted(count, 'removed document')}", repair)
     for space in parts.documents.spaces():
         if space in dimensions:
             yield from _of_space(parts, space, dimensions[space])

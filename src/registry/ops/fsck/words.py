@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+from registry.domain.counts import counted
 from registry.ops.fsck.drift import MAX_NAMES, Discrepancy, derived, some_of
 from registry.ops.fsck.parts import Parts
 from search.index_sync import IndexSync
@@ -45,9 +46,9 @@ def _against_catalog(parts: Parts, held: LexicalContents) -> Iterator[str]:
     unchanged = {key: gone for key, _, gone, changed in rows if changed <= reached}
     actual, expected = set(held.keys.tolist()), {key for key, gone in unchanged.items() if not gone}
     if missing := expected - actual:
-        yield f"it lacks {len(missing)} documents: {_named(missing, ids)}"
+        yield f"it lacks {counted(len(missing), 'document')}: {_named(missing, ids)}"
     if surplus := actual - expected - (ids.keys() - unchanged.keys()):
-        yield f"it holds {len(surplus)} removed documents: {_named(surplus, ids)}"
+        yield f"it holds {counted(len(surplus), 'removed document')}: {_named(surplus, ids)}"
 
 
 def _named(keys: set[int], ids: dict[int, str]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from registry.domain.counts import counted
 from registry.domain.models import Version, timestamp
 from registry.domain.validation import convert
 from registry.errors import RegistryError
@@ -114,7 +115,7 @@ def _check_root(texts: Iterable[str], checkpoint: LogCheckpoint) -> None:
     if actual != checkpoint.root:
         root_here, signed = (base64.b64encode(digest).decode() for digest in (actual, checkpoint.root))
         raise RebuildRefused(
-            f"the {checkpoint.size} entries of the log in the index have the root {root_here}, but the checkpoint "
+            f"the log in the index, {counted(checkpoint.size, 'entry')}, has the root {root_here}, but the checkpoint "
             f"signs {signed}: they were changed. {_RESET}"
         )
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dulwich.objects import ObjectID
 
 from registry.catalog.dependents import installed_ids
+from registry.domain.counts import counted
 from registry.domain.dependencies import named_dependencies
 from registry.errors import RegistryError, not_found
 from registry.http.quick_reads import quickly
@@ -148,7 +149,7 @@ class Marketplaces:
             plugin_skills = {skill_id: skill for skill_id, skill in skills.items() if skill.places}
             plugins = _plugins(writer, plugin_skills, installed_ids(self._services.database))
             objects = list(marketplace_objects(self._name(scope), plugins))
-            head = commit(objects[-1].id, f"{len(plugin_skills)} skills")
+            head = commit(objects[-1].id, counted(len(plugin_skills), "skill"))
             writer.add([*objects, head])
             return Marketplace(head.id.decode(), writer.finish(), revision, skills)
 

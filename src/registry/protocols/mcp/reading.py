@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UnsetType
 
 from registry.catalog.folder_ids import present_id
+from registry.domain.counts import counted
 from registry.domain.findings import RISKY, SkillFindings, gravest_first
 from registry.domain.models import Skill
 from registry.domain.source_entry import REGISTRY
@@ -153,7 +154,9 @@ def _versions(services: Services, skill: Skill) -> str:
 
 
 def _names(package: SkillPackage) -> str:
-    names = [f"{file.path} ({len(file.data)} bytes)" for file in package.files.values() if file.path != SKILL_FILE]
+    names = [
+        f"{file.path} ({counted(len(file.data), 'byte')})" for file in package.files.values() if file.path != SKILL_FILE
+    ]
     return f"Other files, read with {GET}(id, file=…): {', '.join(names)}." if names else "It has no other files."
 
 
@@ -162,7 +165,7 @@ def _decoded(services: Services, caller: Caller, package: SkillPackage, file: Pa
         return file.data.decode("utf-8")
     except UnicodeDecodeError:
         place = place_of_files(services, caller, package)
-        return f"{file.path} is a binary file of {len(file.data)} bytes. {place}".rstrip()
+        return f"{file.path} is a binary file of {counted(len(file.data), 'byte')}. {place}".rstrip()
 
 
 def _without_files(services: Services, caller: Caller, request: GetArguments, skill: Skill) -> Text:

@@ -137,7 +137,7 @@ WORDS = {
     "a segment is deleted": (segment_is_deleted, "damaged"),
     "a segment is flipped": (segment_is_flipped, "damaged"),
     "documents are missing": (words_lack_a_document, "it lacks"),
-    "a document is unknown": (rows(*UNKNOWN, "delete from skills where id = 'record-one'"), "documents: document"),
+    "a document is unknown": (rows(*UNKNOWN, "delete from skills where id = 'record-one'"), "document: document"),
 }
 VECTORS = {
     "a snapshot is flipped": (snapshot_is_flipped, "checksum"),
@@ -150,7 +150,7 @@ VECTORS = {
             "insert into vectors (space, key, text_hash, vector, number)"
             " select space, 99, text_hash, vector, 99 from vectors limit 1"
         ),
-        "1 removed documents",
+        "1 removed document",
     ),
 }
 INDEX = {

@@ -85,10 +85,10 @@ def a_model_was_replaced(world: World) -> None:
 
 
 DAMAGES = (
-    (a_row_is_removed, "it lacks the vectors of 1 documents: acme/pdf"),
-    (a_row_is_added, "it holds vectors of 1 removed documents: document 999"),
-    (a_vector_differs, "it holds other vectors of 1 documents: acme/pdf"),
-    (a_revision_differs, "another revision of the vectors of 1 documents: acme/pdf"),
+    (a_row_is_removed, "it lacks the vectors of 1 document: acme/pdf"),
+    (a_row_is_added, "it holds vectors of 1 removed document: document 999"),
+    (a_vector_differs, "it holds other vectors of 1 document: acme/pdf"),
+    (a_revision_differs, "another revision of the vectors of 1 document: acme/pdf"),
     (it_is_ahead, "it holds change 10000, but the catalog has only"),
     (a_rebuild_was_interrupted, "no space in use has this collection"),
     (a_model_was_replaced, "no space in use has this collection"),
