@@ -16,7 +16,7 @@ from registry.db import DatabaseError
 from registry.domain.api import SCOPES_PATH
 from registry.errors import RegistryError, unauthorized
 from registry.http.base_path import serve_below
-from registry.http.envelope import as_registry_error, error_answer, send_answer
+from registry.http.envelope import HttpResponse, as_registry_error, send_answer
 from registry.http.quick_reads import quickly
 from registry.http.request_state import request_state
 from registry.services.container import Services
@@ -43,12 +43,20 @@ class ScopeDoor:
         app: The application of the service.
         services: The services under it.
         app_of: Returns the application of a private scope that there is. Raises SERVICE_UNAVAILABLE.
+        refused: Returns the response that refuses a request for a path, as the protocol of the path has it.
     """
 
-    def __init__(self, app: ASGIApp, services: Services, app_of: Callable[[str], Awaitable[ASGIApp]]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        services: Services,
+        app_of: Callable[[str], Awaitable[ASGIApp]],
+        refused: Callable[[str, RegistryError], HttpResponse],
+    ) -> None:
         self._app = app
         self._services = services
         self._app_of = app_of
+        self._refused = refused
         self._scopes = services.private_scopes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +79,7 @@ class ScopeDoor:
             error = as_registry_error(exception, "GET")
             if error is None:
                 raise
-            await send_answer(send, error_answer(_challenging(error, scope)))
+            await send_answer(send, self._refused(scope["path"], _challenging(error, scope)))
             return
         if app is None:
             await self._app(scope, receive, send)
@@ -94,6 +102,12 @@ class ScopeDoor:
         if principal is None:
             raise unauthorized(_NO_CREDENTIAL)
         return self._scopes.acting(principal, name) is not None
+
+
+def path_in_scope(path: str) -> str:
+    """Return a path as the application of the private scope sees it that the path is below; others as they are."""
+    match = _PATH.fullmatch(path)
+    return path if match is None else match[2] or "/"
 
 
 def is_of_service(path: str) -> bool:

@@ -171,9 +171,7 @@ class Mirror:
         if log.size > own_log.size:
             self._keep(own_log, verifier, seen.checkpoint, log.entries(own_log.size, log.size - own_log.size))
         elif own_log.root(log.size) != log.root(log.size):
-            raise LogRefused(
-                f"the log of {self.url} was forked: what is kept of it, {counted(log.size, 'entry')}, is not in it"
-            )
+            raise LogRefused(f"the log of {self.url} was forked: the kept one, of size {log.size:,}, contradicts it")
 
     def take_index(self, skill_id: str, body: bytes) -> None:
         """Keep an index file from elsewhere, which was checked, unless what is kept lists more.
@@ -357,10 +355,7 @@ class Mirror:
         if state.size > log.size or log.seen is None:
             self._extend(log, registry, verifier, note, state)
         elif log.root(state.size) != state.root:
-            first = counted(state.size, "entry")
-            raise LogRefused(
-                f"the log of {registry.url} was forked: it differs in its first {first} from the log kept here"
-            )
+            raise LogRefused(f"the log of {registry.url} was forked: its size {state.size:,} contradicts the kept one")
         elif state.size == log.size:
             log.refresh(note)
 

@@ -16,7 +16,7 @@ from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
 from registry.config.groups.protocols import ProtocolName
-from registry.domain.api import API, SCOPES_PATH
+from registry.domain.api import API
 from registry.errors import RegistryError, not_found
 from registry.http.compression import COMPRESSED_FROM_BYTES, LEVEL, Compression
 from registry.http.envelope import HttpResponse, answer_exception, error_answer
@@ -57,6 +57,7 @@ from registry.http.routes.skills import INSTALLS, SKILLS, upgrade_skills
 from registry.http.routes.sources import SOURCES
 from registry.http.routes.version_files import VERSION_FILES
 from registry.http.routes.withdrawals import WITHDRAWALS
+from registry.http.scope_door import path_in_scope
 from registry.http.search_turns import SearchTurns
 from registry.http.thread_pools import BATCH_POOL, PACKAGE_POOL
 from registry.protocols.apm import APM, answer_problem
@@ -67,7 +68,7 @@ from registry.protocols.clawhub.errors import PREFIX as CLAWHUB_PREFIX
 from registry.protocols.clawhub.errors import answer_plainly
 from registry.protocols.git import GIT
 from registry.protocols.git.marketplaces import Marketplaces
-from registry.protocols.mcp.route import MCP, MCP_PATH
+from registry.protocols.mcp.route import MCP, MCP_PATH, answer_refusal
 from registry.protocols.mcp.route import refusal as mcp_refusal
 from registry.protocols.tree import TREE
 from registry.protocols.v1_skills import V1_SKILLS
@@ -208,16 +209,18 @@ def answer_error(request: Request[Any, Any, Any], exception: Exception) -> Respo
     """Turn an exception into a response: in the envelope, as the protocol of the path has it, or the page."""
     if (page := page_not_found(request, exception)) is not None:
         return page
-    if request.url.path.startswith(f"{APM_PREFIX}/"):
+    path = path_in_scope(request.scope["path"])  # who is no member is answered outside of the scope
+    if path == MCP_PATH:
+        return answer_refusal(request, exception)
+    if path.startswith(f"{APM_PREFIX}/"):
         return answer_problem(request, exception)
-    is_clawhub = request.url.path.startswith(f"{CLAWHUB_PREFIX}/")
+    is_clawhub = path.startswith(f"{CLAWHUB_PREFIX}/")
     return answer_plainly(request, exception) if is_clawhub else answer_exception(request, exception)
 
 
-def refused_host(path: str, refusal: RegistryError) -> HttpResponse:
-    """Return the response to a request for another host or from another origin, as the protocol of the path has it."""
-    is_mcp = path == MCP_PATH or (path.startswith(f"{SCOPES_PATH}/") and path.endswith(MCP_PATH))
-    return mcp_refusal(refusal) if is_mcp else error_answer(refusal)
+def refused_early(path: str, refusal: RegistryError) -> HttpResponse:
+    """Return the response to a request that is refused before the routes, as the protocol of the path has it."""
+    return mcp_refusal(refusal) if path_in_scope(path) == MCP_PATH else error_answer(refusal)
 
 
 _BATCHES_OF_CALLER = 4

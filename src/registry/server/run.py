@@ -45,7 +45,7 @@ from registry.runtime.event_loop import refuse_waiting
 from registry.runtime.logs import configure_logging
 from registry.runtime.private_files import PrivateFileExposed
 from registry.runtime.stop_signals import exit_on_stop_signals
-from registry.server.app import create_app, refused_host
+from registry.server.app import create_app, refused_early
 from registry.server.http_server import Site, serve
 from registry.server.private_scopes import PrivateScopeApps
 from registry.server.sockets import ListenError, listen
@@ -223,13 +223,13 @@ def wrapped(application: Litestar, services: Services, scopes: PrivateScopeApps 
     server = services.settings.server
     app = _searching(application, services)
     if scopes is not None:
-        app = ScopeDoor(app, services, scopes.app)
+        app = ScopeDoor(app, services, scopes.app, refused_early)
     is_registry = services.settings.profile == "registry"
     trusts_loopback = is_registry and services.registry.issuer.mode == "loopback"
     on_proxied = services.registry.proxies.noticed if trusts_loopback else None
     hosts = (server.host, _named_hosts(services.settings), server.allowed_origins)
     any_host = _answers_any_host(services.settings)
-    guarded = HostGuard(app, *hosts, any_host=any_host, answer=refused_host, on_proxied=on_proxied)
+    guarded = HostGuard(app, *hosts, any_host=any_host, answer=refused_early, on_proxied=on_proxied)
     on_answer = services.registry.metrics.answered if is_registry else None
     outermost: ASGIApp = RequestLog(traced(guarded, services.settings), on_answer)
     proxies = cast(Any, ProxyHeadersMiddleware)(outermost, list(server.trusted_proxies))

@@ -84,6 +84,14 @@ def test_who_is_no_member_gets_what_a_scope_that_is_not_there_gives(registry: Re
     assert (members.status_code, members.text) == (other.status_code, other.text) == (404, other.text)
 
 
+def test_refusals_of_mcp_below_a_scope_are_errors_of_json_rpc(registry: Registry) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for who, status, code in (({}, 401, "UNAUTHORIZED"), (registry.caller("eve/eve", "manager"), 404, "NOT_FOUND")):
+        for name in ("acme", "acmf"):
+            answer = registry.http.post(f"/scopes/{name}/mcp", json=message, headers=who)
+            assert (answer.status_code, answer.json()["error"]["data"]) == (status, {"code": code})
+
+
 def test_roles_count_within_the_scope_only(registry: Registry) -> None:
     reader, publisher = registry.caller("bob/bob", "manager"), registry.caller("pia", "user")
     files = {"package": ("package.zip", skill_package("read-only"), "application/zip")}
