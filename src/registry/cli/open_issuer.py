@@ -6,7 +6,7 @@ from typing import Any
 from registry.cli import command
 from registry.cli.backend import CommandFailed, Data
 from registry.cli.console import note
-from registry.cli.credentials import LoginExpired, find_credential
+from registry.cli.credentials import LoginExpired, find_credential, login_hint
 from registry.cli.remote.answers import Issuer, NewToken
 from registry.cli.remote.client import Limits, RegistryClient
 from registry.config.settings import Settings
@@ -88,4 +88,6 @@ def connect_as_publisher(
         credential = taken["token"]
     elif expired:
         raise expired
+    elif credential is None:  # nothing is read, packed or sent in vain
+        raise CommandFailed(f"there is no login for {server} here{login_hint(server)}")
     return RegistryClient(server, credential, limits)

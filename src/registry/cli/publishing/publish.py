@@ -57,24 +57,12 @@ def publish(
     skill-registry publish skills/pdf
     skill-registry publish --all skills
     """
-    how = _How(context.find_root().obj, include_secrets, dry_run, as_json)
+    how = _How(context.find_root().obj, include_secrets, dry_run, as_json, takes_all)
     connected = partial(with_publisher, flags, server, username=username)
     if takes_all or len(paths) > 1:
-        skills = _skills_at(paths) if takes_all else list(dict.fromkeys(paths))
-        _tell_of_many(connected(lambda client: _send_all(client, skills, how)), as_json=as_json)
+        _tell_of_many(connected(lambda client: _send_all(client, _skills_at(paths, how), how)), as_json=as_json)
         return
-    try:
-        with opened_package(paths[0], how.environment, include_secrets=include_secrets) as package:
-            result = connected(lambda client: _sender(client, how, alone=True).send(package.file))
-    except CommandFailed as error:
-        command.stop(error)
-    _tell_of_one({**result, "left_out": package.left_out}, how)
-
-
-def _skills_at(paths: Sequence[Path]) -> list[Path]:
-    from registry.packages.author_paths import skills_at  # noqa: PLC0415 - it loads YAML, which one skill does not need
-
-    return list(skills_at(paths))
+    _tell_of_one(connected(lambda client: _send(client, paths[0], how)), how)
 
 
 class _How(NamedTuple):
@@ -84,10 +72,26 @@ class _How(NamedTuple):
     include_secrets: bool
     dry_run: bool
     as_json: bool
+    takes_all: bool
+
+
+def _skills_at(paths: Sequence[Path], how: _How) -> list[Path]:
+    """Return the folders of the skills to publish: those at the paths, or with --all those below them."""
+    if not how.takes_all:
+        return list(dict.fromkeys(paths))
+    from registry.packages.author_paths import skills_at  # noqa: PLC0415 - it loads YAML, which one skill does not need
+
+    return list(skills_at(paths))
 
 
 def _sender(client: RegistryClient, how: _How, *, alone: bool) -> Sender:
     return Sender(client, dry_run=how.dry_run, shows_progress=alone and not how.as_json)
+
+
+def _send(client: RegistryClient, path: Path, how: _How) -> Data:
+    """Return what became of a skill. Raises CommandFailed."""
+    with opened_package(path, how.environment, include_secrets=how.include_secrets) as package:
+        return {**_sender(client, how, alone=True).send(package.file), "left_out": package.left_out}
 
 
 def _send_all(client: RegistryClient, skills: Sequence[Path], how: _How) -> Data:
