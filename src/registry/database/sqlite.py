@@ -261,8 +261,9 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
     """Copy a database in use, with any schema version, as a consistent snapshot.
 
     `on_snapshot` runs at the moment of the snapshot while all writers wait, so it must be quick. Files that it copies
-    are consistent with the snapshot. Only the owner can read the copy. Returns the digests of the tables, which are the
-    same in the copy. Raises DatabaseUnusable, DatabaseUnavailable, DatabaseFull.
+    are consistent with the snapshot. The copy is one file, also while it is read, and only its owner can read it.
+    Returns the digests of the tables, which are the same in the copy. Raises DatabaseUnusable, DatabaseUnavailable,
+    DatabaseFull.
     """
     check_header(path)
     target.touch(mode=0o600, exist_ok=False)
@@ -279,6 +280,8 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
                     "select 1 from sqlite_schema"
                 ).fetchone()  # a read transaction gets its snapshot with the first read
             reader.backup(copy)
+            # A copy in WAL mode would get files beside it from whoever reads it, and could not be read without them.
+            copy.execute("pragma journal_mode = delete")
             refuse_damaged(target)
             digests = table_digests(SqliteTransaction(reader).read, is_sqlite=True)
         except sqlite3.OperationalError as error:

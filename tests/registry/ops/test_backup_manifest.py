@@ -14,7 +14,7 @@ import pytest
 
 from registry.db import DatabaseUnusable
 from registry.ops.backup import backup
-from registry.ops.backup_files import NoBackup
+from registry.ops.backup_files import NoBackup, file_names
 from registry.ops.backup_manifest import read_manifest, verify, verify_restored
 from support.commands import Done, exit_without_space, steps
 from support.endurance import times
@@ -47,6 +47,19 @@ def test_a_backup_and_what_is_restored_from_it_agree_with_its_digests(kept: Kept
     assert "table published: it has 3 rows instead of 4" in problems
     assert "table sources: its rows have another content" in problems
     assert len(problems) == 2
+
+
+@ON_SQLITE
+def test_reading_a_backup_changes_no_file_of_it(kept: KeptRegistry, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    backup(kept.settings(), copy)
+    assert {path.name for path in (copy / "data").glob("skill-registry.db*")} == {"skill-registry.db"}
+    files = file_names(copy)
+    assert (verify(copy), file_names(copy)) == ([], files)
+    (copy / "data" / "skill-registry.db").write_bytes(b"SQLite format 3\0" + bytes(4080))
+    for _ in range(2):
+        assert all("-wal" not in problem and "-shm" not in problem for problem in verify(copy))
+        assert file_names(copy) == files
 
 
 @ON_SQLITE
