@@ -284,7 +284,7 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
             copy.execute("pragma journal_mode = delete")
             refuse_damaged(target)
             digests = table_digests(SqliteTransaction(reader).read, is_sqlite=True)
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             _translate_error(error)
             raise
     if differing := differences(digests, file_digests(target)):

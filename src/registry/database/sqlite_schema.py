@@ -70,11 +70,20 @@ def create(path: Path) -> None:
         temporary.unlink()
 
 
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+
+
 def check_header(path: Path) -> None:
     """Refuse a file of another program before SQLite opens and changes it. Raises DatabaseUnusable."""
     with path.open("rb") as file:
-        header = file.read(100)
-    is_registry = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+        header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES and _MAGIC.startswith(header[: len(_MAGIC)]):
+        raise DatabaseUnusable(
+            f"{path.name} is empty or cut off: restore a backup (docs/operations.md, Backup and restore), or move it "
+            "away to begin with an empty catalog"
+        )
+    is_registry = header.startswith(_MAGIC) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
     if not is_registry:
         raise DatabaseUnusable(
             f"{path.name} is not a skill registry database: move it away, or choose another data directory"

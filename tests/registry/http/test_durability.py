@@ -119,8 +119,8 @@ def test_indexes_may_be_deleted_while_the_service_is_stopped(tmp_path: Path) -> 
         assert server.found("aardvark") == ["one-skill"]
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage"])
-def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(("content", "reason"), [(b"", "is empty"), (b"garbage", "not a skill registry database")])
+def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     server = RunningServer(tmp_path)
     server.data_dir.mkdir()
     path = server.data_dir / "skill-registry.db"
@@ -128,7 +128,7 @@ def test_a_data_directory_with_a_foreign_database_is_refused(tmp_path: Path, con
     done = subprocess.run(server.command(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "not a skill registry database" in done.stderr
+    assert reason in done.stderr
     assert path.read_bytes() == content
 
 

@@ -77,8 +77,11 @@ def _lines(report: console.Data) -> Iterator[console.Part]:
         yield console.line(("repaired", "green"), f" {_sentence_of(repair)}")
     for drift in report["drift"]:
         yield console.line((drift["area"], "red"), f" {_sentence_of(drift)}. {_capital(drift['advice'])}.")
+    by_reason: dict[str, list[str]] = {}
     for name, reason in report["unchecked"].items():
-        yield console.line(("not checked", "yellow"), f" {name}: {reason}")
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield console.line(("not checked", "yellow"), f" {', '.join(names)}: {reason}")
     if not report["drift"] and not report["unchecked"]:
         yield "No differences."
     for note in report["notes"]:

@@ -101,7 +101,7 @@ def inspect_unreadable(settings: Settings, reason: DatabaseUnusable) -> Report:
     drift = damage.of_unreadable(settings)
     if not drift:
         raise reason
-    others = dict.fromkeys((name for name in CHECKS if name != "database"), str(reason))
+    others = dict.fromkeys((name for name in CHECKS if name != "database"), "the database cannot be opened")
     return Report(drift=drift, repaired=[], unchecked=others, to_embed=0, to_push=0, notes=[])
 
 

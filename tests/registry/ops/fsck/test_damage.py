@@ -244,3 +244,21 @@ def test_a_derived_table_of_postgresql_is_built_again(kept: KeptRegistry, table:
     report = kept.inspect(repair=True)
     assert (report.drift, report.unchecked) == ([], {})
     assert kept.database.read(sql) == bodies
+
+
+@ON_SQLITE
+def test_a_file_that_was_cut_off_is_named_by_every_command(kept: KeptRegistry, tmp_path: Path) -> None:
+    kept.close()
+    path = kept.data_dir / "skill-registry.db"
+    for size in (path.stat().st_size // 2 // PAGE * PAGE, 5 * PAGE, 3000, 50, 0):
+        with path.open("r+b") as file:
+            file.truncate(size)
+        fsck = Done(tmp_path, "fsck", *kept.flags(), **kept.environment)
+        assert fsck.code in (1, 2), size
+        assert "backup" in fsck.out + fsck.error, (size, fsck.out, fsck.error)
+        assert fsck.out.count("not checked") <= 1, fsck.out
+        copied = Done(tmp_path, "backup", "copy", *kept.flags()[:6], **kept.environment)
+        copied.complains(1, "the backup failed", "damaged" if size >= 100 else "is empty or cut off")
+        served = Done(tmp_path, *kept.server().command()[1:], **kept.server().environment())
+        assert ("database is damaged" if size >= 100 else "is empty or cut off") in served.error
+        assert (served.code, "Traceback" in served.error) == (1, False)
