@@ -102,6 +102,8 @@ class TransparencyLog:
 
         A forked log keeps its key: `start_new_identity` replaces it.
         """
+        if read_fact(self._database, _KEY) == key:  # a start needs no write, so a full disk does not prevent it
+            return
         with self._database.write() as transaction:
             if read_fact(transaction, _KEY) == key or read_fork(transaction) is not None:
                 return

@@ -130,6 +130,23 @@ def test_credentials_are_issued_and_revoked_on_a_full_disk(registry_disk: Path) 
         assert (registry.data_dir / "skill-registry.db-reserve").stat().st_size == RESERVED_BYTES
 
 
+def test_a_registry_starts_on_a_full_disk_whose_reserve_is_in_use(registry_disk: Path) -> None:
+    record = {"id": "kept-skill", "name": "Kept", "description": "Is read on a full disk too.", "version": "1.0.0"}
+    with Registry(registry_disk) as registry:
+        admin = registry.caller("root", "admin")
+        assert registry.http.post("/api/v1/skills", json=record, headers=admin).status_code == 201
+        filler = fill(registry.data_dir)
+        assert registry.http.post("/auth/logout", headers=registry.caller("acme/ann")).status_code == 200
+    assert (registry.data_dir / "skill-registry.db-reserve").stat().st_size < RESERVED_BYTES
+    with Registry(registry_disk) as again:
+        hits = again.http.get("/api/v1/search", params={"q": "kept skill"}, headers=admin).json()["data"]["skills"]
+        assert [hit["skill"]["id"] for hit in hits] == ["kept-skill"]
+        other = {**record, "id": "other-skill"}
+        assert again.http.post("/api/v1/skills", json=other, headers=admin).status_code == 507
+        filler.unlink()
+        assert again.http.post("/api/v1/skills", json=other, headers=admin).status_code == 201
+
+
 def test_ordinary_writes_do_not_take_what_is_reserved(registry_disk: Path) -> None:
     with closing(SqliteDatabase(registry_disk / "data" / "skill-registry.db")) as database:
         database.reserve_space()
