@@ -99,11 +99,17 @@ def _of_user(environment: Mapping[str, str]) -> dict[str, str]:
 
 def stop(reason: str | Exception, code: int = FAILED) -> NoReturn:
     """Print one line that says why the command failed, without the passwords of URLs, and exit."""
-    message = str(reason)
-    if isinstance(reason, OSError) and reason.filename and reason.strerror:
-        message = f"{reason.filename}: {_in_the_way(reason) or reason.strerror}"
-    tell(redact_text(" ".join(message.split())))
+    tell(redact_text(" ".join(reason_in_words(reason).split())))
     sys.exit(code)
+
+
+def reason_in_words(reason: str | Exception) -> str:
+    """Return why something failed: of an error of the system, the file (of a copy, the new one) and the error."""
+    if not isinstance(reason, OSError) or not reason.strerror:
+        return str(reason)
+    if not reason.filename:
+        return reason.strerror
+    return f"{reason.filename2 or reason.filename}: {_in_the_way(reason) or reason.strerror}"
 
 
 def _in_the_way(error: OSError) -> str:

@@ -40,7 +40,7 @@ class DiskReserve:
         """Refuse a write that is not urgent while a part of the reserve is given up. Raises DatabaseFull."""
         size = self._size()
         if size is not None and size < RESERVED_BYTES and not self.fill():
-            raise DatabaseFull("the disk is full: what is left is reserved for tokens and keys")
+            raise DatabaseFull("the disk is full, and what is left is reserved for tokens and keys: make room on it")
 
     def fill(self) -> bool:
         """Make the file, or make it whole again; return whether there was space for it, and as much as a step left."""

@@ -296,7 +296,7 @@ def _translate_error(error: sqlite3.DatabaseError) -> None:
     """Translate an error to those of `registry.db`; return if it is a programming error."""
     code = _code(error)
     if code == sqlite3.SQLITE_FULL:
-        raise DatabaseFull(str(error)) from error
+        raise DatabaseFull("the disk of the database is full: make room on it") from error
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable(
             "the database is damaged: 'skill-registry admin fsck' names the tables and says how to recover them"

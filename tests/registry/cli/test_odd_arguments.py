@@ -124,7 +124,9 @@ def test_a_disk_without_room_for_a_catalog_is_said_in_a_line(tmp_path: Path, arg
         pytest.skip("a file system can only be mounted by root")
     try:
         write_skill(tmp_path, "whittle", "Carves zebrawood spoons with great care.")
-        Done(tmp_path, *arguments).complains(1, "the catalog cannot be read or written: database or disk is full")
+        Done(tmp_path, *arguments).complains(
+            1, "the catalog cannot be read or written: the disk of the database is full"
+        )
     finally:
         subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 

@@ -240,5 +240,6 @@ def test_a_backup_without_space_leaves_nothing(kept: KeptRegistry, tmp_path: Pat
     into = tmp_path / "backups"
     into.mkdir()
     code, error = exit_without_space(kilobytes, tmp_path, "backup", str(into / "copy"), *stores(kept))
-    assert (code, error.count("\n"), error.startswith("skill-registry: ")) == (1, 1, True), error
+    assert (code, error.count("\n"), error.startswith("skill-registry: the backup failed: ")) == (1, 1, True), error
+    assert ("Errno" not in error, "->" not in error) == (True, True), error
     assert list(into.iterdir()) == []

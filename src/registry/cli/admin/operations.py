@@ -45,7 +45,7 @@ def backup(target: Path, dump: bool, keep: int | None, as_json: bool, **flags: A
     try:
         report = write_backup(settings, target.absolute(), dump=dump, keep=keep)
     except (BackupFailed, DatabaseError, OSError) as error:
-        command.stop(f"the backup failed: {error}")
+        command.stop(f"the backup failed: {command.reason_in_words(error)}")
     missing = [] if report.has_database else ["the catalog, which is in PostgreSQL"]
     missing += [f"the private scope {name}: back it up with --private-scope {name}" for name in kept_scopes(settings)]
     missing += [f"the packages, which are in the bucket {settings.s3.bucket}"] if settings.s3.bucket else []
