@@ -95,6 +95,12 @@ def _unless_missing(error: OSError) -> None:
         raise _unavailable(error) from None
 
 
+def prepare_folder(root: Path) -> bool:
+    """Make the folder of packages if it is missing; return whether this user may store any there. Raises OSError."""
+    root.mkdir(parents=True, exist_ok=True)
+    return os.access(root, os.W_OK | os.X_OK)
+
+
 def remove_leftovers(root: Path) -> None:
     """Remove the temporary files of killed writers. A writer at work in another process tries again."""
     for leftover in root.rglob(f"{TEMPORARY_PREFIX}blob-*"):

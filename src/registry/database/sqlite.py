@@ -39,8 +39,6 @@ _UNAVAILABLE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_IOERR,
     }
 )
@@ -300,6 +298,10 @@ def _translate_error(error: sqlite3.DatabaseError) -> None:
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         raise DatabaseUnusable(
             "the database is damaged: 'skill-registry admin fsck' names the tables and says how to recover them"
+        ) from error
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        raise DatabaseUnavailable(
+            f"the database cannot be used ({error}): this user must be able to write to its file and to its folder"
         ) from error
     if code in _UNAVAILABLE:
         raise DatabaseUnavailable(str(error)) from error

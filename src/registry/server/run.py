@@ -20,6 +20,7 @@ from registry.auth.shared_counts import SharedCounts
 from registry.auth.shared_secrets import OtherSecrets, check_secrets
 from registry.auth.users import has_users
 from registry.blobs import BlobUnavailable, configured_store
+from registry.blobs.folder import prepare_folder
 from registry.blobs.folder import remove_leftovers as remove_leftover_blobs
 from registry.config.settings import Settings
 from registry.database import open_database
@@ -116,7 +117,10 @@ def check(settings: Settings) -> None:
 
 
 def _prepare_registry(settings: Settings) -> None:
-    """Clone the index if there is no clone, and remove unfinished uploads of a crash. Raises StartError."""
+    """Clone the index if there is no clone, make the package folder, and remove unfinished uploads of a crash.
+
+    Raises StartError, OSError.
+    """
     if not settings.registry.enabled:
         return
     try:
@@ -126,6 +130,8 @@ def _prepare_registry(settings: Settings) -> None:
         raise StartError(f"registry mode cannot start: {error}") from None
     remove_unfinished(settings.data_dir / FOLDER, float("-inf"))
     if settings.blobs.dir is not None:
+        if not prepare_folder(settings.blobs.dir):
+            _log.warning("no package can be published: this user may not write to %s (blobs.dir)", settings.blobs.dir)
         remove_leftover_blobs(settings.blobs.dir)
 
 

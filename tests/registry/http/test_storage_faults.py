@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from registry.blobs.folder import prepare_folder
 from registry.database.disk_reserve import RESERVED_BYTES
 from registry.database.sqlite import SqliteDatabase
 from registry.database.sqlite_schema import APPLICATION_ID
@@ -23,6 +24,7 @@ from registry.db import DatabaseFull
 from search.engine import Engine
 from search.requests import SearchRequest
 from support.catalogs import SkillCatalog
+from support.commands import Done
 from support.endurance import times
 from support.publishing import Registry
 from support.servers import RunningServer, new_skill, write_skill
@@ -145,6 +147,27 @@ def test_a_registry_starts_on_a_full_disk_whose_reserve_is_in_use(registry_disk:
         assert again.http.post("/api/v1/skills", json=other, headers=admin).status_code == 507
         filler.unlink()
         assert again.http.post("/api/v1/skills", json=other, headers=admin).status_code == 201
+
+
+def test_commands_say_that_the_disk_of_a_catalog_is_read_only(registry_disk: Path, tmp_path: Path) -> None:
+    with Registry(registry_disk) as registry:
+        registry.wait_for(lambda: registry.http.get("/readyz").status_code == 200)
+    subprocess.run(["mount", "-o", "remount,ro", str(registry.data_dir)], check=True)
+    for args in (("keys", "list"), ("keys", "create"), ("backup", "copy"), ("users", "list")):
+        done = Done(tmp_path, *args, "--data-dir", str(registry.data_dir))
+        done.complains(1, "this user must be able to write to its file and to its folder")
+
+
+def test_a_package_folder_that_cannot_be_used_is_told_of_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    server = Registry(tmp_path, "--blobs-dir", str(tmp_path / "file"))
+    done = Done(tmp_path, *server.command()[1:], **server.environment())
+    assert (done.code, "file: it is a file, where a folder is needed" in done.error) == (1, True), done.error
+    (tmp_path / "disk").mkdir()
+    with disk(tmp_path / "disk", 1) as small:
+        subprocess.run(["mount", "-o", "remount,ro", str(small / "data")], check=True)
+        assert not prepare_folder(small / "data")
+        assert prepare_folder(tmp_path / "new" / "packages")
 
 
 def test_ordinary_writes_do_not_take_what_is_reserved(registry_disk: Path) -> None:
