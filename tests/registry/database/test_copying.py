@@ -14,9 +14,11 @@ from registry.database.sqlite import SqliteDatabase
 from registry.db import COPYING, DatabaseUnusable, Transaction
 from search.types import Embedded
 from support.catalogs import HashingEmbedder, SkillCatalog
+from support.commands import Done
 from support.endurance import times
 from support.migrate_kills import Migration, write_catalog
 from support.postgres_server import PostgresServer
+from support.servers import RunningServer
 
 
 @pytest.fixture
@@ -49,6 +51,19 @@ def test_a_copied_catalog_is_equal_and_usable(source: SqliteDatabase, target: Po
     added = catalog.put("one-more", "comes after the others")
     assert catalog.catalog.get("one-more") == added
     assert target.read("select count(*) from skills") == [(1200,)]
+
+
+def test_a_catalog_that_a_service_uses_is_not_copied(tmp_path: Path, postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    with RunningServer(tmp_path) as server:
+        source = f"sqlite:///{server.data_dir}/skill-registry.db"
+        refused = Done(tmp_path, "migrate", "--from", source, "--to", url)
+        refused.complains(1, "what a service writes meanwhile would be lost", server.url)
+        elsewhere = server.data_dir.rename(tmp_path / "moved") / "skill-registry.db"
+        refused = Done(tmp_path, "migrate", "--from", f"sqlite:///{elsewhere}", "--to", url)
+        refused.complains(1, "what a service writes meanwhile would be lost")
+        elsewhere.parent.rename(server.data_dir)
+    assert Done(tmp_path, "migrate", "--from", source, "--to", url).code == 0
 
 
 def test_an_interrupted_copy_is_resumed(source: SqliteDatabase, target: PostgresDatabase) -> None:

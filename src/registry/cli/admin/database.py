@@ -1,7 +1,8 @@
 """`skill-registry admin migrate` and `forget-secrets`: copy a catalog to PostgreSQL, manage shared secrets there."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from registry.config.types import DatabaseUrl
 from registry.database import open_database, open_url
 from registry.database.copying import copy_catalog
 from registry.db import DatabaseError
+from registry.runtime.data_dir import LOCK_FILE, DataDirInUse, DataDirLock
 
 
 @click.command()
@@ -24,8 +26,8 @@ from registry.db import DatabaseError
 def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> None:
     """Copy a catalog from SQLite into PostgreSQL. Every table is then compared.
 
-    Stop the service first. If the command is interrupted, run it again: it continues where it stopped. Give a password
-    in the environment variable SKILL_REGISTRY_DATABASE_URL or in libpq's password file.
+    The service must be stopped. If the command is interrupted, run it again: it continues where it stopped. Give a
+    password in the environment variable SKILL_REGISTRY_DATABASE_URL or in libpq's password file.
     """
     settings = command.load(flags)
     origin, destination = _url(source), _url(target) if target else settings.database.url
@@ -34,8 +36,14 @@ def migrate(source: str, target: str | None, as_json: bool, **flags: Any) -> Non
     if destination is None or destination.file is not None:
         command.stop("--to, or database.url, must name a PostgreSQL database", command.WRONG_USAGE)
     try:
-        with closing(open_url(origin)) as old, closing(open_url(destination)) as new:
+        with (
+            _locked({origin.file.parent, settings.data_dir}),
+            closing(open_url(origin)) as old,
+            closing(open_url(destination)) as new,
+        ):
             copied = copy_catalog(old, new)
+    except DataDirInUse as running:
+        command.stop(f"what a service writes meanwhile would be lost: {running}")
     except (DatabaseError, OSError) as error:
         command.stop(error)
     console.show({"tables": msgspec.to_builtins(copied)}, _table, as_json=as_json)
@@ -61,6 +69,16 @@ def forget_secrets(as_json: bool, **flags: Any) -> None:
     console.show(
         {"message": "The next replica that starts stores its own secrets"}, console.facts_table, as_json=as_json
     )
+
+
+@contextmanager
+def _locked(folders: set[Path]) -> Iterator[None]:
+    """Keep services from those of the folders that are data directories. Raises DataDirInUse, OSError."""
+    with ExitStack() as locks:
+        for folder in folders:
+            if (folder / LOCK_FILE).exists():
+                locks.callback(DataDirLock.wait(folder).release)
+        yield
 
 
 def _url(text: str) -> DatabaseUrl:
