@@ -114,6 +114,12 @@ class PrivateScopes:
             transaction.touched.append(f"{scope}: {role} {user}")
         return Member(user=user, role=role, since=since)
 
+    def without_owner(self) -> list[str]:
+        """Return the private scopes whose last owner was removed as a user."""
+        owned = "select 1 from scope_members where scope = name and role = 'owner'"
+        rows = self._database.read(f"select name from private_scopes where not exists ({owned}) order by name")
+        return [str(name) for (name,) in rows]
+
     def remove_member(self, scope: str, user: str) -> None:
         """End a membership. Raises NOT_FOUND, CONFLICT if no owner would be left."""
         with self._database.write() as transaction:

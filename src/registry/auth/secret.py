@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jwt
 
+from registry.domain.counts import counted
 from registry.runtime.private_files import PrivateFileExposed, load_or_create
 
 SECRET_FILE = "auth.secret"  # noqa: S105 - a file name
@@ -25,7 +26,8 @@ def check_secret(secret: str, name: str) -> bytes:
     text = os.fsencode(secret)  # the environment may hold any bytes
     if len(text) < MIN_BYTES:
         raise WeakSecret(
-            f"{name} has {len(text)} bytes and needs at least {MIN_BYTES}: generate one with `openssl rand -hex 32`"
+            f"{name} has {counted(len(text), 'byte')} and needs at least {MIN_BYTES}: generate one with `openssl rand "
+            "-hex 32`"
         )
     if len(set(text)) < _MIN_DISTINCT_BYTES or any(word in secret.lower() for word in _PLACEHOLDERS):
         raise WeakSecret(f"{name} looks like a placeholder: generate one with `openssl rand -hex 32`")

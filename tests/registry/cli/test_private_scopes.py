@@ -39,6 +39,16 @@ def test_an_operator_makes_a_scope_private_names_members_and_backs_it_up(tmp_pat
     assert (unknown.code, "there is no private scope" in unknown.error) == (2, True)
 
 
+def test_a_scope_whose_owner_is_removed_is_named_with_what_to_do(tmp_path: Path) -> None:
+    place = ("--data-dir", str(tmp_path / "data"))
+    for name in ("una", "pia"):
+        assert Done(tmp_path, "users", "add", name, "--password-stdin", *place, stdin="correct horse\n").code == 0
+    assert Done(tmp_path, "admin", "scopes", "add", "acme", "--owner", "una", *place).code == 0
+    assert Done(tmp_path, "users", "remove", "pia", *place).error == ""
+    removed = Done(tmp_path, "users", "remove", "una", *place)
+    assert (removed.code, "admin scopes set acme USER --role owner" in removed.error) == (0, True)
+
+
 def test_a_login_at_the_service_counts_for_its_scopes(tmp_path: Path) -> None:
     (skill := tmp_path / "marmoset").mkdir()
     (skill / "SKILL.md").write_text("---\nname: marmoset\ndescription: Counts marmosets.\nversion: 1.0.0\n---\n# x\n")

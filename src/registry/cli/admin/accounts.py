@@ -15,6 +15,7 @@ import msgspec
 from registry.auth.access import signing_keys
 from registry.auth.audit import OPERATOR, Audit
 from registry.auth.keys import ApiKeys, NewKey, id_of
+from registry.auth.private_scopes import PrivateScopes
 from registry.auth.revocations import Revocations
 from registry.auth.secret import WeakSecret
 from registry.auth.tokens import Tokens
@@ -193,6 +194,12 @@ def remove_user(name: str, as_json: bool, **flags: Any) -> None:
     """Remove the user NAME. This revokes the tokens of the user."""
     with audited_database(flags, name) as (_, database):
         _users(database).remove(name)
+        ownerless = PrivateScopes(database, now).without_owner()
+    for scope in ownerless:
+        console.warn(
+            f"the private scope {scope} has no owner: name one with 'skill-registry admin scopes set {scope} USER "
+            "--role owner'"
+        )
     console.show({"name": name, "message": f"User '{name}' removed"}, console.facts_table, as_json=as_json)
 
 
