@@ -229,6 +229,14 @@ def _without_new_folders(settings: Settings) -> Iterator[None]:
         raise
 
 
+def check_own_catalog(settings: Settings) -> None:
+    """Raise CommandFailed if the data directory, which the command of an operator needs, holds no catalog."""
+    if not has_catalog(settings):
+        raise CommandFailed(
+            f"there is no catalog in {settings.data_dir}: set --data-dir to the data directory of the service"
+        )
+
+
 def check_catalog(settings: Settings) -> None:
     """Raise CommandFailed if there is no catalog yet."""
     if not has_catalog(settings):

@@ -72,7 +72,7 @@ def _mirrors(flags: dict[str, Any]) -> Iterator[Mirrors]:
     """Yield the mirrors of the data directory. An error in the block ends the command with one line."""
     settings = command.load(flags)
     try:
-        command.check_catalog(settings)
+        command.check_own_catalog(settings)
         database = open_database(settings)
         try:
             yield Mirrors(settings, Sources(settings, database, Catalog(database, now), now))

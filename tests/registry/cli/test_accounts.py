@@ -39,8 +39,14 @@ def test_a_key_made_while_the_server_runs_counts_at_once_and_until_it_is_revoked
     "command", ["keys list", "users list", "users remove ann", "jobs list", "log new-identity", "token"]
 )
 def test_a_data_directory_that_is_not_there_is_not_made(tmp_path: Path, command: str) -> None:
-    Done(tmp_path, *command.split(), "--data-dir", "typo").complains(1, "typo holds no catalog")
+    Done(tmp_path, *command.split(), "--data-dir", "typo").complains(1, "there is no catalog in", "typo: set --data-dir")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_begins_a_catalog_says_where(tmp_path: Path) -> None:
+    first, second = (Done(tmp_path, "keys", "create", "--data-dir", "data") for _ in range(2))
+    assert first.error == f"skill-registry: this is a new catalog, in {tmp_path / 'data'}\n"
+    assert (first.code, second.code, second.error) == (0, 0, "")
 
 
 def test_keys_are_listed_without_their_secrets(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from registry.cli import command, console
 from registry.cli.access.pasted import pasted_credential
 from registry.cli.backend import CommandFailed
 from registry.cli.help.settings_options import Command, settings_options
+from registry.cli.server_choice import has_catalog
 from registry.config.settings import Settings
 from registry.database import open_database
 from registry.db import Database, DatabaseError
@@ -57,7 +58,9 @@ def local_database(flags: dict[str, Any], *, creates: bool = False) -> Iterator[
     settings = command.load(flags)
     try:
         if not creates:
-            command.check_catalog(settings)
+            command.check_own_catalog(settings)
+        elif not has_catalog(settings):
+            console.note(f"this is a new catalog, in {settings.data_dir}")
         database = open_database(settings)
         try:
             yield settings, database

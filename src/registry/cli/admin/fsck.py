@@ -52,7 +52,7 @@ def fsck(repair: bool, as_json: bool, **flags: Any) -> None:
 
 
 def _inspect(settings: Settings, *, repair: bool) -> Report:
-    command.check_catalog(settings)
+    command.check_own_catalog(settings)
     lock = None
     try:
         lock = DataDirLock.wait(settings.data_dir) if repair else DataDirLock(settings.data_dir)

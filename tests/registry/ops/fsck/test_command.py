@@ -66,7 +66,7 @@ def test_beside_a_service_it_only_checks(kept: KeptRegistry) -> None:
 
 
 def test_a_missing_catalog_is_reported(tmp_path: Path) -> None:
-    Done(tmp_path, "fsck", "--data-dir", str(tmp_path)).complains(2, "holds no catalog yet")
+    Done(tmp_path, "fsck", "--data-dir", str(tmp_path)).complains(2, "there is no catalog in", "--data-dir")
 
 
 def test_a_database_too_damaged_to_open_is_reported_table_by_table(tmp_path: Path) -> None:
