@@ -250,9 +250,16 @@ def installed_skills(path: Path) -> int:
 
 
 def file_digests(path: Path) -> list[TableDigest]:
-    """Return the digests of the tables of a file, with any schema version, without changing it."""
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        return table_digests(SqliteTransaction(connection).read, is_sqlite=True)
+    """Return the digests of the tables of a file, with any schema version, without changing it.
+
+    Raises DatabaseError.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return table_digests(SqliteTransaction(connection).read, is_sqlite=True)
+    except sqlite3.DatabaseError as error:
+        _translate_error(error)
+        raise
 
 
 def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: None) -> list[TableDigest]:

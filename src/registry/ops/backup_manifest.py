@@ -94,7 +94,10 @@ def verify_restored(folder: Path, settings: Settings) -> list[str]:
     """
     manifest = read_manifest(folder)
     if (path := settings.database_path) is not None or settings.database.url is None:
-        return differences(manifest.tables, file_digests(path or settings.data_dir / DATABASE_FILE))
+        path = path or settings.data_dir / DATABASE_FILE
+        if not path.exists():
+            raise NoBackup(f"there is no database at {path}: copy {DATABASE_FILE} from the backup's folder data there")
+        return differences(manifest.tables, file_digests(path))
     with closing(open_url(settings.database.url, read_only=True)) as database:
         return differences(manifest.tables, table_digests(database.read, is_sqlite=False))
 

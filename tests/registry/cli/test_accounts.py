@@ -39,7 +39,9 @@ def test_a_key_made_while_the_server_runs_counts_at_once_and_until_it_is_revoked
     "command", ["keys list", "users list", "users remove ann", "jobs list", "log new-identity", "token"]
 )
 def test_a_data_directory_that_is_not_there_is_not_made(tmp_path: Path, command: str) -> None:
-    Done(tmp_path, *command.split(), "--data-dir", "typo").complains(1, "there is no catalog in", "typo: set --data-dir")
+    Done(tmp_path, *command.split(), "--data-dir", "typo").complains(
+        1, "there is no catalog in", "typo: set --data-dir"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

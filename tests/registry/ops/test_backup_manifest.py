@@ -50,6 +50,20 @@ def test_a_backup_and_what_is_restored_from_it_agree_with_its_digests(kept: Kept
 
 
 @ON_SQLITE
+def test_a_database_that_was_not_restored_is_named(kept: KeptRegistry, tmp_path: Path) -> None:
+    copy, place = tmp_path / "copy", ("--data-dir", str(tmp_path / "restored"))
+    backup(kept.settings(), copy)
+    (tmp_path / "restored").mkdir()
+    verify_again = ("verify-backup", str(copy), "--restored", *place)
+    Done(tmp_path, *verify_again).complains(1, "there is no database at", "restored/skill-registry.db")
+    database = (copy / "data" / "skill-registry.db").read_bytes()
+    for content in (b"", b"no database" * 500, database[: len(database) // 2], database[:5000]):
+        (tmp_path / "restored" / "skill-registry.db").write_bytes(content)
+        done = Done(tmp_path, *verify_again)
+        assert (done.code, "Traceback" in done.error) == (1, False), done.error
+
+
+@ON_SQLITE
 def test_reading_a_backup_changes_no_file_of_it(kept: KeptRegistry, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     backup(kept.settings(), copy)
