@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+from registry.domain.api import SCOPES_PATH
 from registry.domain.dependencies import MAX_DEPENDENCIES, Dependencies, SkillDependency, named_dependencies
 from registry.domain.models import SkillId, Version
 from registry.domain.origins import RegistryOrigin, WebUrl
@@ -246,10 +247,18 @@ def _withdrawn(withdrawal: _Withdrawn | None) -> Withdrawn | None:
     return msgspec.convert({"at": "", **texts, "state": state}, Withdrawn)
 
 
+_SCOPE = re.compile(rf"{SCOPES_PATH}/[a-z0-9_-]+\Z")
+
+
 def absolute(base: str, url: str | None) -> str | None:
-    """Return the URL that a document of the registry at `base` names; None if it names none that can be used."""
+    """Return the URL that a document of the registry at `base` names; None if it names none that can be used.
+
+    A path is one of the service, so that of a private scope begins with the path of the scope, as its `base` ends.
+    """
     if url is None:
         return None
+    if (scope := _SCOPE.search(base)) and url.startswith(f"{scope[0]}/"):
+        base = base[: scope.start()]
     named = f"{base}{url}" if url.startswith("/") and not url.startswith("//") else url
     try:
         parse_url(named)
