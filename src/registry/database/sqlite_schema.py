@@ -80,8 +80,8 @@ def check_header(path: Path) -> None:
         header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES and _MAGIC.startswith(header[: len(_MAGIC)]):
         raise DatabaseUnusable(
-            f"{path.name} is empty or cut off: restore a backup (docs/operations.md, Backup and restore), or move it "
-            "away to begin with an empty catalog"
+            f"{path.name} is empty or cut off: restore a backup (docs/operations.md, Backup and restore), run "
+            "'skill-registry admin rebuild --from-index', or move it away to begin with an empty catalog"
         )
     is_registry = header.startswith(_MAGIC) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
     if not is_registry:
