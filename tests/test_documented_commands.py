@@ -25,6 +25,7 @@ NOT_RUN: Mapping[str, str] = {
     "docs/http-registry.md: skill-registry sources add corp": "it needs another registry: registry/mirrors",
     "docs/http-registry.md: skill-registry mirror corp": "it needs another registry: registry/mirrors",
     "docs/operations.md: skill-registry admin backup /backups/2026-11-21 --dump": "it needs PostgreSQL and AWS's S3",
+    "docs/operations.md: mkdir -p .skill-registry/scopes": "it needs a private scope with a backup",
     "docs/publishing.md: skill-registry reviews list": "a package must wait: examples/review-tour.sh does it",
     "docs/tours.md: ": "scripts in examples/ print this page: test_docs.py runs them",
     "deploy/README.md: docker build": "it needs Docker; tests/deploy checks the files that it reads",

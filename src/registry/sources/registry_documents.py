@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
-from registry.domain.api import SCOPES_PATH
 from registry.domain.dependencies import MAX_DEPENDENCIES, Dependencies, SkillDependency, named_dependencies
 from registry.domain.models import SkillId, Version
 from registry.domain.origins import RegistryOrigin, WebUrl
@@ -247,7 +246,7 @@ def _withdrawn(withdrawal: _Withdrawn | None) -> Withdrawn | None:
     return msgspec.convert({"at": "", **texts, "state": state}, Withdrawn)
 
 
-_SCOPE = re.compile(rf"{SCOPES_PATH}/[a-z0-9_-]+\Z")
+_SCOPE = re.compile(r"/scopes/[a-z0-9_-]+\Z")
 
 
 def absolute(base: str, url: str | None) -> str | None:
