@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from html import escape, unescape
 
+import nh3
+
 MAX_OPEN = 60
 """The maximum nesting of elements. A tag beyond it is dropped; its content stays."""
 
@@ -18,14 +20,22 @@ _SENTENCE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]{2,}+[\s,;:'-]++){4}[^\W\d_]{2}
 """Five words in a tag: a text for agents, where people see none."""
 
 _ATTRIBUTE = re.compile(
-    r"""\s(href|title|start|alt|src|class)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""", re.IGNORECASE
+    r"""\s(href|title|start|alt|src|class|id|name|style|align)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'=`]++))""",
+    re.IGNORECASE,
 )
 _CHECKBOX, _CHECKED = 'type="checkbox"', 'checked=""'
 """What pulldown-cmark writes of a task."""
 
 _VOID = frozenset({"br", "hr"})
-_NOT_COPIED = frozenset({"alt", "src", "class"})
+_COPIED = frozenset({"href", "title", "start"})
 _LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,30}")
+_ANCHOR = re.compile(r"[\w.:-]{1,100}")
+_ALIGNED = re.compile(r"(?:text-align: ?)?(left|center|right)")
+
+_HTML = nh3.ALLOWED_TAGS | {"big", "font", "main", "picture", "section", "source"}
+"""Elements that only lay out their content. Other tags, such as `<your-name>` and `<head>`, are words of the text."""
+
+_NAME = re.compile(r"[^\s/>]*+")
 _CLOSED_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("p", "li"), frozenset()),
     **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
@@ -47,9 +57,10 @@ def no_image(target: str) -> str | None:
 def balanced_html(text: str, tags: Collection[str], images: ImageAddress = no_image) -> str:
     """Return the HTML with only these elements, all closed in order, at most `MAX_OPEN` deep.
 
-    Attributes other than `href`, `title`, `start` and the language of code (`class`) go. People see all text that
-    agents read: comments, declarations, a sentence within a tag, and the content of every element, scripts and styles
-    too, are shown as text. The check box of a task is a character. An image without an address of ours becomes its
+    Attributes other than `href`, `title`, `start`, the anchors of links and footnotes (`id`), the alignment of cells
+    (`align`) and the language of code (`class`) go. People see all text that agents read: comments, declarations, a
+    sentence within a tag, a tag that is a word, and the content of every element, scripts and styles too, are shown as
+    text. The check box of a task is a character. An image without an address of ours becomes its
     alternative text: loading it would tell others who reads the page.
     """
     return "".join(_Balancer(tags, images).pieces(text))
@@ -71,8 +82,11 @@ class _Balancer:
             if name is None:
                 yield "&lt;"
                 continue
-            if _SENTENCE.search(attributes):
+            is_word = (name + _first_word(attributes)).lower() not in _HTML and _CHECKBOX not in attributes
+            if is_word or _SENTENCE.search(attributes):
                 yield escape(unescape(match[0]))
+            if is_word:
+                continue
             if closing:
                 yield from self._closed(name.lower())
             else:
@@ -113,14 +127,27 @@ class _Balancer:
         return f"</{name}>"
 
 
+def _first_word(attributes: str) -> str:
+    """Return what follows the letters of a tag's name up to a space, such as `-name` in `<your-name>`."""
+    rest = _NAME.match(attributes)
+    return rest[0] if rest else ""
+
+
 def _written(element: str, attributes: str) -> str:
     if "=" not in attributes:
         return ""
     safe_attributes = _kept(attributes)
-    language = safe_attributes.get("class", "") if element == "code" else ""
-    copied = {name: value for name, value in safe_attributes.items() if name not in _NOT_COPIED}
-    if _LANGUAGE.fullmatch(language):
+    copied = {name: value for name, value in safe_attributes.items() if name in _COPIED}
+    if element == "code" and _LANGUAGE.fullmatch(language := safe_attributes.get("class", "")):
         copied["class"] = language
+    if element in {"a", "sup"} and _ANCHOR.fullmatch(
+        anchor := safe_attributes.get("id") or safe_attributes.get("name", "")
+    ):
+        copied["id"] = anchor
+    if element in {"td", "th"} and (
+        side := _ALIGNED.fullmatch(safe_attributes.get("style") or safe_attributes.get("align", ""))
+    ):
+        copied["align"] = side[1]
     return "".join(f' {name}="{value}"' for name, value in copied.items())
 
 
