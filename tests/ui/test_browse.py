@@ -402,7 +402,7 @@ def test_the_content_can_be_skipped_to(show: Show) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("main")).to_be_focused()
+    expect(page.get_by_role("region", name="Results")).to_be_focused()
 
 
 def test_the_colours_are_chosen_and_kept(show: Show) -> None:

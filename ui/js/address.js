@@ -2,6 +2,7 @@
 
 import { pathOf } from "./api.js";
 import { BASE } from "./base.js";
+import { savePlace } from "./place.js";
 import { store } from "./store.js";
 
 const SINGLE = ["q", "source", "scope", "status", "risk", "author", "license", "os", "agent", "sort", "view", "tab"];
@@ -11,7 +12,10 @@ const SKILLS = "/skills/";
 
 /** What the address of a list without filters has. */
 export const CLEARED = { source: "", scope: "", status: "", risk: "", author: "", license: "", os: "", agent: "", sort: "", tab: "", tag: [], capability: [] };
-const CLOSED = { skill: "", version: "", from: "", file: "", line: "" };
+const CLOSED = { skill: "", version: "", from: "", file: "", line: "", anchor: "" };
+
+/** How anchors in the texts of skills begin, so that none can pose as a part of the page. */
+export const ANCHOR = "text-";
 
 const MOST_QUERY = 4000; // bytes of it in an address: the service takes 8,192 of the whole
 
@@ -55,7 +59,8 @@ function read() {
   place.skill ||= given.get("skill") ?? ""; // as skills were addressed before they had paths
   const isUnknown = !ROOTS.includes(here()) && !here().startsWith(SKILLS);
   const line = /^#L(\d+)$/.exec(location.hash)?.[1] ?? "";
-  return { ...Object.fromEntries([...single, ...several]), ...(q && whole?.startsWith(q) && { q: whole }), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, isUnknown };
+  const anchor = location.hash.startsWith(`#${ANCHOR}`) ? plain(location.hash.slice(1)) : "";
+  return { ...Object.fromEntries([...single, ...several]), ...(q && whole?.startsWith(q) && { q: whole }), ...place, file: given.get("file") ?? "", from: given.get("from") ?? "", line, anchor, isUnknown };
 }
 
 export const address = store(read());
@@ -68,15 +73,15 @@ export const isStart = (at) => !at.q && !at.skill && !at.view && !at.sort && !is
 
 const isList = ({ skill, view }) => !skill && (!view || view === "skills");
 
-function skillLink({ skill, version, from, file, line }) {
+function skillLink({ skill, version, from, file, line, anchor }) {
   const parts = new URLSearchParams({ ...(file && { file }), ...(from && version && { from }) }).toString();
   const path = BASE + SKILLS + pathOf(skill) + (version ? `@${encodeURIComponent(version)}` : "");
-  return path + (parts ? `?${parts}` : "") + (line ? `#L${line}` : "");
+  return path + (parts ? `?${parts}` : "") + (line ? `#L${line}` : anchor ? `#${anchor}` : "");
 }
 
 /** Return the link to the page as it is but for `changes`. */
 export function link(changes, from = address.get()) {
-  const closed = "skill" in changes ? CLOSED : "file" in changes ? { line: "", from: "" } : {};
+  const closed = "skill" in changes ? CLOSED : "file" in changes ? { line: "", anchor: "", from: "" } : {};
   const next = { ...from, ...closed, ...changes };
   if (next.skill) return skillLink(next);
   if (next.view === "skills" && (next.q || next.sort || isFiltered(next))) next.view = "";
@@ -99,6 +104,7 @@ function depthAfter() {
 export function go(changes, { replace = false } = {}) {
   const depth = replace ? (history.state?.depth ?? 0) : depthAfter();
   const q = changes.q ?? address.get().q;
+  if (!replace) savePlace();
   history[replace ? "replaceState" : "pushState"](fitting(q) === q ? { depth } : { depth, q }, "", link(changes));
   address.set(read());
 }
@@ -110,13 +116,34 @@ export function leave() {
   else go({ skill: "", view: "" }, { replace: true });
 }
 
+/** Return whether a link is to be opened elsewhere than on this page. */
+export const isElsewhere = (event) => Boolean(event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+
 /** Follow one of our links without loading the page anew, unless it is to be opened elsewhere. */
 export function follow(event, changes) {
-  if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (isElsewhere(event)) return;
   event.preventDefault();
   go(changes);
 }
 
+/** Follow a link within the page as browsers do, but keep how far the list is, and where one was. */
+function followWithin(event) {
+  const to = event.target.closest?.('a[href^="#"]');
+  if (!to || event.defaultPrevented || isElsewhere(event)) return;
+  event.preventDefault();
+  if (to.hash !== location.hash) {
+    savePlace();
+    history.pushState({ depth: depthAfter() }, "", to.hash);
+    address.set(read());
+  }
+  const place = document.getElementById(plain(to.hash.slice(1)));
+  if (!place) return;
+  place.tabIndex = -1;
+  place.focus({ preventScroll: true });
+  place.scrollIntoView();
+}
+
+addEventListener("click", followWithin);
 addEventListener("popstate", () => address.set(read()));
 if (new URLSearchParams(location.search).has("skill")) {
   history.replaceState(history.state, "", skillLink(address.get()));

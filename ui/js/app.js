@@ -9,6 +9,7 @@ import { chosenFilters, Filters, Sort } from "./filters.js";
 import { listen } from "./keyboard.js";
 import { Admin, Publish } from "./later.js";
 import { List, summary } from "./list.js";
+import { isReturn, noteOpened, restorePlace } from "./place.js";
 import { useResults } from "./search.js";
 import { isRegistry, may, needsSignIn, refreshStatus, service } from "./service.js";
 import { session } from "./session.js";
@@ -84,7 +85,7 @@ function Header({ address, onSignIn, isPublishing }) {
 /** Go to the content without a change of the address. */
 function skip(event) {
   event.preventDefault();
-  document.getElementById("found").focus();
+  (document.querySelector(".browse:not([hidden]) > section") ?? document.getElementById("found")).focus(); // not to the filters
 }
 
 const LOOK_AGAIN_MS = 2000;
@@ -148,7 +149,7 @@ function Browse({ address, isHidden, isAsked, turn, onRetry, onSignIn }) {
   }
   return html`<div class="browse" hidden=${isHidden}>
     <${Filters} address=${address} sources=${sources} results=${results} />
-    <section aria-label="Results" aria-busy=${results.phase === "loading"}>
+    <section aria-label="Results" tabindex="-1" aria-busy=${results.phase === "loading"}>
       <h1 class=${address.q ? "heard" : ""}>${address.q ? `Skills for “${address.q}”` : address.scope ? html`Skills of <${Text}>${address.scope}<//>` : "Skills"}</h1>
       <div class="line-up"><p role="status">${summary(results)}</p><${Sort} address=${address} /></div>
       <${List} results=${results} sources=${sources} sort=${address.sort} onRetry=${onRetry} onClear=${clear}
@@ -162,33 +163,15 @@ function titleOf({ isUnknown, skill, view, q }) {
   return isUnknown || skill ? "" : TITLES[view] ?? q;
 }
 
-/** Go back to where the list was when a skill is closed. */
-function useScroll(isList) {
-  const before = useRef(0);
+/** Open what is new at its top, and what one comes back to where it was. */
+function usePlace(address, isList) {
+  const { skill, view } = address;
   // Before the page is painted, so that the scrolling which a shorter page causes is not taken for the visitor's.
   useLayoutEffect(() => {
-    if (!isList) {
-      scrollTo(0, 0);
-      return undefined;
-    }
-    scrollTo(0, before.current);
-    const note = () => (before.current = scrollY);
-    addEventListener("scroll", note, { passive: true });
-    return () => removeEventListener("scroll", note);
-  }, [isList]);
-}
-
-/** Keep the keyboard where it was: on the card of a skill that is closed. */
-function useReturn(address, isList) {
-  const opened = useRef("");
-  useLayoutEffect(() => {
-    if (address.skill) opened.current = link({ skill: address.skill });
-    if (!isList || !opened.current) return;
-    const cards = [...document.querySelectorAll("#results a.open")];
-    const card = cards.find(({ pathname }) => pathname === opened.current);
-    if (document.activeElement === document.body) card?.focus({ preventScroll: true });
-    opened.current = "";
-  }, [address.skill, isList]);
+    if (skill) noteOpened(link({ skill }));
+    if (!isList && !isReturn()) scrollTo(0, 0);
+  }, [skill, view, isList]);
+  useLayoutEffect(restorePlace, [address]);
 }
 
 /** Return the address of the list that was shown last: below a skill it stays as it was. */
@@ -241,8 +224,7 @@ function App() {
   useEffect(() => {
     if (status) refreshStatus().catch(() => {}); // an account may see more of it
   }, [visitor?.name]);
-  useScroll(isList);
-  useReturn(address, isList);
+  usePlace(address, isList);
   useTitle(titleOf(address));
 
   const signIn = () => setSigningIn(true);

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Action } from "./actions.js";
-import { CLEARED, follow, leave, link } from "./address.js";
+import { CLEARED, follow, isElsewhere, leave, link } from "./address.js";
 import { get, pathOf } from "./api.js";
 import { Labels, Risk, Severity, Standing } from "./card.js";
 import { Checklist, Evals } from "./checklist.js";
@@ -38,7 +38,7 @@ export function Detail({ id, version, from, file, line, list }) {
 }
 
 function back(event) {
-  if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (isElsewhere(event)) return;
   event.preventDefault();
   leave();
 }

@@ -1,13 +1,14 @@
 /** One file of a skill: rendered, with numbered lines, or as an image; and the tree of all of them. */
 
 import { Component, html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
-import { follow, link } from "./address.js";
+import { ANCHOR, follow, link } from "./address.js";
 import { textOf } from "./api.js";
 import { useLoaded } from "./loaded.js";
-import { Markdown } from "./markdown.js";
+import { anchorOf, Markdown } from "./markdown.js";
 import { Download } from "./package.js";
 import { fileAt, isMarkdown, languageOf, resolved } from "./paths.js";
 import { isImage, Picture } from "./picture.js";
+import { isReturn } from "./place.js";
 import { Failure, Notice } from "./states.js";
 import { Coloured, size, Text } from "./text.js";
 
@@ -86,7 +87,8 @@ export function Rendered({ id, version, path, content, files }) {
   const onFile = useCallback((target) => {
     const file = resolved(target, path);
     if (!files.some((one) => one.path === file)) return null;
-    return { href: link({ skill: id, version, file }), open: (event) => follow(event, { file }) };
+    const anchor = anchorOf(target.split("#")[1]);
+    return { href: link({ skill: id, version, file, anchor }), open: (event) => follow(event, { file, anchor }) };
   }, [id, version, path, files]);
   const isOurs = useCallback((address) => files.some((one) => isImage(one.path) && address === `${fileAt(id, one.path, version)}?format=image`), [id, version, files]);
   return html`<${Markdown} content=${content} onFile=${onFile} isOurs=${isOurs} />`;
@@ -115,6 +117,7 @@ export function File({ id, version, path, line, files }) {
   const { html: rendered, text } = data ?? {}; // told apart: for a moment there still is what was shown before
   useEffect(() => setWanted(null), [path, line]);
   useEffect(() => {
+    if (isReturn() || location.hash.startsWith(`#${ANCHOR}`)) return;
     const place = (line && data && document.getElementById(`L${line}`)) || box.current;
     place.scrollIntoView({ block: place === box.current ? "start" : "center" }); // the tree may be far longer than the file
   }, [path, line, data]);

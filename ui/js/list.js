@@ -1,7 +1,8 @@
 /** The list of what was found: it grows as it is scrolled, page by page, and pages that stand are not drawn again. */
 
-import { Component, html, useEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
+import { Component, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-3.1.1/standalone.module.js";
 import { Card } from "./card.js";
+import { restorePlace, savedPlace } from "./place.js";
 import { hasClose, hasWeak, isWeak } from "./search.js";
 import { Failure, NoSkills, Notice, Skeletons } from "./states.js";
 import { count, Text } from "./text.js";
@@ -54,8 +55,8 @@ function matches(mode, { total, total_is_floor: isFloor, close, facets }) {
 }
 
 /** Say in one line what is listed: also for those who only hear the page. */
-export function summary({ phase, isSearch, mode, took, warnings = [], corrections = [], hits, pages, ...counts }) {
-  if (phase === "error") return "";
+export function summary({ phase, isMore, isSearch, mode, took, warnings = [], corrections = [], hits, pages, ...counts }) {
+  if (phase === "error" && !isMore) return "";
   if (!hits) return "Loading…";
   const isAllWeak = isSearch && pages[0].length > 0 && pages[0].every(isWeak);
   const isVague = isSearch && hasWeak({ mode }) && pages[0].length > 0 && !isAllWeak && !hasClose(pages);
@@ -66,8 +67,8 @@ export function summary({ phase, isSearch, mode, took, warnings = [], correction
 }
 
 export function List({ results, ...props }) {
-  const { phase, pages, shown, isSearch, error, of } = results;
-  if (phase === "error") return html`<${Failure} error=${error} onRetry=${props.onRetry} what="The search failed" />`;
+  const { phase, pages, shown, isSearch, error, isMore, of } = results;
+  if (phase === "error" && !isMore) return html`<${Failure} error=${error} onRetry=${props.onRetry} what="The search failed" />`;
   if (phase === "loading" && pages.length === 0) return html`<${Skeletons} />`;
   const isEmpty = (results.warnings ?? []).some((warning) => warning.startsWith("the catalog has no skills"));
   if (shown === 0) return html`<${Nothing} isSearch=${isSearch && !isEmpty} isFiltered=${props.isFiltered} onClear=${props.onClear} />`;
@@ -76,8 +77,9 @@ export function List({ results, ...props }) {
 
 /** The pages that were found. Weak matches, and what is ranked below the first of them, wait for a button. */
 function Found({ results, sources, sort }) {
-  const [withWeak, setWithWeak] = useState(false);
-  const { phase, pages, shown, isSearch, isLast, more } = results;
+  const [withWeak, setWithWeak] = useState(() => savedPlace().isWeakShown);
+  const { phase, pages, shown, isSearch, isLast, error, more } = results;
+  useLayoutEffect(restorePlace, []);
   const heads = !isSearch && !sort ? new Map((sources ?? []).map(({ name, skills }) => [name, skills])) : null;
   const isHidden = isSearch && !withWeak && pages.some((hits) => hits.some(isWeak));
   const close = isHidden ? pages.map(kept) : pages;
@@ -92,6 +94,7 @@ function Found({ results, sources, sort }) {
       ? html`<p class="weaker"><button onClick=${() => setWithWeak(true)}>Show weaker matches</button></p>`
       : phase === "ready" && !isLast && html`<${End} key=${shown} onNear=${more} />`}
     ${phase === "more" && html`<${Skeletons} count=${2} />`}
+    ${phase === "error" && html`<${Failure} error=${error} onRetry=${more} what="The next skills could not be loaded" />`}
   </div>`;
 }
 

@@ -4,8 +4,10 @@
  */
 
 import { html, useEffect, useRef } from "../vendor/htm-3.1.1/standalone.module.js";
+import { ANCHOR } from "./address.js";
 import { plain } from "./paths.js";
 import { show } from "./picture.js";
+import { isReturn, restorePlace } from "./place.js";
 import { HIDDEN_CLASS, parts, toldOf } from "./text.js";
 
 const ELEMENTS = new Set(
@@ -26,15 +28,16 @@ function textNodes(text) {
   return parts(text).map((part) => (part.code ? mark(part) : document.createTextNode(part)));
 }
 
-/** Return the anchor of a heading as GitHub makes it. Ours have a prefix, so that no text can pose as a part of the page. */
-function anchorOf(text) {
-  const slug = text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
-  return `text-${slug.slice(0, 100)}`;
+/** Return the anchor of a heading, as GitHub makes it but for the prefix, or what a link says of it; of no text, none. */
+export function anchorOf(text) {
+  if (!text) return "";
+  const slug = plain(text).trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
+  return ANCHOR + slug.slice(0, 100);
 }
 
 /** Give each heading its anchor, numbered where several have the same text, and a link to itself. */
 function addAnchors(box) {
-  const used = new Map();
+  const used = new Map([...box.querySelectorAll("[id]")].map(({ id }) => [id, 1]));
   for (const heading of box.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
     const anchor = anchorOf(heading.textContent);
     const before = used.get(anchor) ?? 0;
@@ -68,7 +71,9 @@ function addCopyButtons(box) {
 
 function lead(link, target, onFile) {
   if (/^#./.test(target)) {
-    link.href = `#${anchorOf(plain(target.slice(1)))}`;
+    link.href = `#${anchorOf(target.slice(1))}`;
+    const [, isBack, number] = /^#fn(ref)?-(\d+)$/.exec(target) ?? [];
+    if (number) link.setAttribute("aria-label", `${isBack ? "Back from footnote" : "Footnote"} ${link.textContent}`);
   } else if (LINK.test(target)) {
     link.href = target;
     link.rel = "noopener noreferrer nofollow";
@@ -88,22 +93,50 @@ function imageOf(given, isOurs) {
   return [made];
 }
 
+const ADDRESS = /\bhttps?:\/\/[^\s<>"'`\u200b-\u202e]{3,2000}/g;
+
+/** Return an address without the marks that end the sentence or the bracket it stands in. */
+function bare(address) {
+  const end = /[.,;:!?*_)\]}]+$/.exec(address)?.[0] ?? "";
+  const isBracket = end.startsWith(")") && address.includes("(");
+  return address.slice(0, address.length - end.length + (isBracket ? 1 : 0));
+}
+
+/** Return nodes of a text in which addresses are links. */
+function linked(text, onFile) {
+  const nodes = [];
+  let from = 0;
+  for (const match of text.matchAll(ADDRESS)) {
+    if (/["'=]/.test(text[match.index - 1] ?? "")) continue; // in a tag that is shown, or in code
+    const address = bare(match[0]);
+    const link = document.createElement("a");
+    link.append(...textNodes(address));
+    lead(link, address, onFile);
+    nodes.push(...textNodes(text.slice(from, match.index)), link);
+    from = match.index + address.length;
+  }
+  return [...nodes, ...textNodes(text.slice(from))];
+}
+
 /** Return copies of the nodes below one, without the elements that are not on the list. */
 function copies(node, onFile, isOurs) {
   return [...node.childNodes].flatMap((child) => {
-    if (child.nodeType === Node.TEXT_NODE) return textNodes(child.data);
+    if (child.nodeType === Node.TEXT_NODE) return node.closest("a, code, pre") ? textNodes(child.data) : linked(child.data, onFile);
     if (child.nodeType !== Node.ELEMENT_NODE) return [];
     const name = child.localName;
     if (name === "img") return imageOf(child, isOurs);
     const inner = copies(child, onFile, isOurs);
     if (!ELEMENTS.has(name)) return inner;
     const made = document.createElement(name);
-    if (name === "a") lead(made, child.getAttribute("href") ?? "", onFile);
+    if (child.id) made.id = anchorOf(child.id); // of a footnote, or of a place that links lead to
     const language = name === "code" && /^language-(\S+)$/.exec(child.className)?.[1];
     if (language) made.dataset.language = language;
     if (name === "pre" || name === "table") made.tabIndex = 0; // wide ones are scrolled, with keys too
+    if (child.align) made.className = `to-${child.align}`;
     if (name === "ol" && child.start !== 1) made.start = child.start;
     made.append(...inner);
+    if (name === "a") lead(made, child.getAttribute("href") ?? "", onFile);
+    if (name === "li" && /^[☐☑]/.test(made.textContent)) made.className = "task";
     return [made];
   });
 }
@@ -124,7 +157,8 @@ export function Markdown({ content, onFile, isOurs }) {
       const shown = box.current;
       import("./later/colours.js").then(({ colour }) => colour(shown, textNodes), () => {}); // without it, code has no colours
     }
-    if (location.hash.startsWith("#text-")) document.getElementById(plain(location.hash.slice(1)))?.scrollIntoView();
+    if (isReturn()) restorePlace();
+    else if (location.hash.startsWith(`#${ANCHOR}`)) document.getElementById(plain(location.hash.slice(1)))?.scrollIntoView();
   }, [content, onFile, isOurs]);
   return html`<div class="markdown" ref=${box} dir="auto"></div>`;
 }

@@ -5,6 +5,7 @@ import { paged, post } from "./api.js";
 import { explainer } from "./explanation.js";
 import { facets } from "./facets.js";
 import { noteShown } from "./feedback.js";
+import { savedPlace } from "./place.js";
 
 const PAGE = 20; // as many as are drawn in one short task, and as many as the service finds passages for at once
 
@@ -96,13 +97,14 @@ export function useResults(address, isAsked, turn) {
   const { q, source, scope, status, risk, author, license, os, agent, tag, capability, sort } = address;
   const key = JSON.stringify([q.trim(), source, scope, status, risk, author, license, os, agent, tag, capability, sort, turn]);
 
-  async function ask(before, signal) {
+  async function ask(before, signal, number = 1) {
     const question = { ...address, q: q.trim() };
+    const find = question.q ? searched : listed;
     try {
-      const page = await (question.q ? searched : listed)(question, before.offset, signal);
-      if (!signal.aborted) setResults(joined(before, page, key));
+      const pages = await Promise.all(Array.from({ length: number }, (_, index) => find(question, before.offset + index * PAGE, signal)));
+      if (!signal.aborted) setResults(pages.reduce((found, page) => joined(found, page, key), before));
     } catch (error) {
-      if (!signal.aborted) setResults((now) => ({ ...now, phase: "error", error }));
+      if (!signal.aborted) setResults((now) => ({ ...now, phase: "error", error, isMore: before.offset > 0 }));
     }
   }
 
@@ -111,12 +113,12 @@ export function useResults(address, isAsked, turn) {
     const controller = new AbortController();
     newest.current = controller;
     setResults((now) => ({ ...now, phase: "loading" }));
-    ask(NOTHING, controller.signal);
+    ask(NOTHING, controller.signal, savedPlace().pages);
     return () => controller.abort();
   }, [key, isAsked]);
 
   const more = () => {
-    if (results.phase !== "ready" || results.isLast) return;
+    if (results.phase === "loading" || results.phase === "more" || results.isLast) return;
     setResults((now) => ({ ...now, phase: "more" }));
     ask(results, newest.current.signal);
   };
