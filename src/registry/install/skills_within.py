@@ -10,7 +10,7 @@ from registry.domain.file_names import printable_name
 from registry.domain.origins import GitOrigin, LocalOrigin, Origin, ZipOrigin, address_within, install_command
 from registry.errors import FieldError, RegistryError, validation_error
 from registry.packages.refusal import PackageRefused
-from registry.sources.tree import offered_places
+from registry.sources.tree import offered_places, why_nothing
 from registry.sources.urls import without_credentials
 
 _SHOWN_FOLDERS = 5
@@ -25,11 +25,13 @@ class SkillsWithin(NamedTuple):
         folders: Their paths.
         is_complete: Whether it offers no others, in other places.
         is_archive: Whether the package is a zip.
+        why_none: Why there are none.
     """
 
     folders: Sequence[str] = ()
     is_complete: bool = True
     is_archive: bool = False
+    why_none: str = ""
 
     @property
     def only(self) -> str | None:
@@ -44,7 +46,9 @@ def is_misplaced(refusal: PackageRefused) -> bool:
 
 def skills_within(tree: Path, *, is_archive: bool) -> SkillsWithin:
     """Return the skills in the folders of a tree, which was a zip or not."""
-    return SkillsWithin(*offered_places(tree), is_archive=is_archive)
+    places = offered_places(tree)
+    why_none = "" if places.paths or not places.is_complete else why_nothing(tree)
+    return SkillsWithin(*places, is_archive=is_archive, why_none=why_none)
 
 
 def refusal_error(
@@ -68,6 +72,7 @@ def refusal_error(
 
 def _hints(within: SkillsWithin, wanted: object) -> Iterator[FieldError]:
     if not within.folders:
+        yield from [FieldError("package", within.why_none)] if within.why_none else []
         return
     folders = [printable_name(folder) for folder in within.folders]
     names = ", ".join(folders[:_SHOWN_FOLDERS]) + (", …" if len(folders) > _SHOWN_FOLDERS else "")

@@ -10,7 +10,7 @@ import msgspec
 from registry.catalog.folder_ids import present_id
 from registry.catalog.installs import InstallRecord, find_install, installed_as
 from registry.catalog.store import StoredSkill
-from registry.domain.models import timestamp, version_parts
+from registry.domain.models import Skill, timestamp, version_parts
 from registry.domain.origins import (
     GitOrigin,
     HttpOrigin,
@@ -190,7 +190,7 @@ class Upgrader:
         commit, requirement = body.commit, self._requirement(stored, install, body)
         if is_edited and body.version is None and requirement is not None and is_exact(requirement):
             commit = commit or install.commit  # a pinned skill gets the files back that were installed
-        listing = self._listing_now(install)
+        listing = self._listing_now(install, stored.skill)
         origin = listing.origin if listing is not None and listing.origin is not None else install.origin
         following = msgspec.structs.replace(install, origin=origin, following=None)
         self._parts.policy.check_origin(origin)
@@ -347,13 +347,14 @@ class Upgrader:
         pin = stored.skill.version if install.pinned else None
         return body.version or self._project.required_version(stored.skill.id) or pin or install.version_range
 
-    def _listing_now(self, install: InstallRecord) -> Listed | None:
+    def _listing_now(self, install: InstallRecord, skill: Skill) -> Listed | None:
         """Return a skill as its source lists it now, None if it is from none. Raises CONFLICT if it has moved."""
         if install.source in (None, REGISTRY) or install.listed is None:
             return None
         offer = self._offers.current(install.source, install.listed)
         if offer is None or offer.listed.origin is None:
-            raise conflict(f"source '{install.source}' does not list it any more")
+            where = self._offers.where_now(install.source, skill)
+            raise conflict(f"source '{install.source}' does not list it any more{where}")
         if _place(offer.listed.origin) != _place(install.origin):
             raise conflict(
                 f"source '{install.source}' lists it at another place now: uninstall it, then install it again"

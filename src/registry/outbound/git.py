@@ -26,11 +26,12 @@ from registry.outbound.git_run import (
     GitError,
     GitLimitReached,
     GitLimits,
+    GitNoDefaultBranch,
     GitPlaceMissing,
     GitRedirected,
     GitRun,
     git_program,
-    ref_in_words,
+    missing_ref,
 )
 from registry.outbound.git_submodules import submodule_notes, submodule_refusal
 
@@ -45,6 +46,7 @@ _MAX_REDIRECTS = 5
 _REFS = "/info/refs"
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 _REMOTE = "origin"
+_HEADS = "refs/heads/"
 _MOST_NAMED, _SHOWN_PATH = 5, 200
 
 
@@ -93,7 +95,7 @@ class Git:
         # `name^{}` is the commit that an annotated tag points at.
         commit = commits.get(f"{refspec}^{{}}") or commits.get(refspec)
         if not commit:
-            raise GitPlaceMissing(f"{redact_url(origin.url)} has no {ref_in_words(refspec)}")
+            raise missing_ref(redact_url(origin.url), refspec)
         return commit
 
     def places(self, origin: GitOrigin, folders: dict[GitOrigin, Sequence[str]]) -> Sequence[GitOrigin]:
@@ -153,6 +155,8 @@ class Git:
                 return read(origin)
             except GitRedirected as error:
                 origin = self._moved(origin, error)
+            except GitNoDefaultBranch as error:
+                raise GitPlaceMissing(f"{error}: {_instead(self._refs(origin), redact_url(origin.url))}") from None
         raise GitError(f"{redact_url(origin.url)} is redirected more than {_MAX_REDIRECTS} times")
 
     def _moved(self, origin: GitOrigin, error: GitRedirected) -> GitOrigin:
@@ -276,6 +280,14 @@ def _no_folder(run: GitRun, commit: str, origin: GitOrigin) -> GitError:
     named = ", ".join(printable_name(place)[:_SHOWN_PATH] for place in places)
     but = f", but {named}" if named else ""
     return GitPlaceMissing(f"{redact_url(origin.url)} has no folder {origin.subdir or '.'}{but}")
+
+
+def _instead(refs: Mapping[str, str], url: str) -> str:
+    """Return what there is to read of a repository without a default branch."""
+    branches = [printable_name(name.removeprefix(_HEADS))[:_SHOWN_PATH] for name in refs if name.startswith(_HEADS)]
+    if not branches:
+        return "it is empty"
+    return f"name one of its branches ({', '.join(branches[:_MOST_NAMED])}), as in {url}#{branches[0]}"
 
 
 def _folders_of_skills(run: GitRun, commit: str) -> list[str]:

@@ -104,6 +104,10 @@ class GitPlaceMissing(GitError):
     """A repository has no such branch, tag or folder."""
 
 
+class GitNoDefaultBranch(GitPlaceMissing):
+    """A repository is empty, or its default branch has been renamed or removed."""
+
+
 class GitLimits(NamedTuple):
     """The limits of one operation.
 
@@ -120,14 +124,13 @@ class GitLimits(NamedTuple):
     size_setting: str = "limits.git_bytes"
 
 
-def ref_in_words(refspec: str) -> str:
-    """Return the name of a branch or tag for people."""
+def missing_ref(repository: str, refspec: str) -> GitPlaceMissing:
+    """Return the error for a branch or tag that a repository does not have."""
     if refspec == "HEAD":
-        return "default branch: it is empty"
+        return GitNoDefaultBranch(f"{repository} has no default branch")
     kind = {"refs/heads/": "branch ", "refs/tags/": "tag "}
-    return next(
-        (word + refspec.removeprefix(start) for start, word in kind.items() if refspec.startswith(start)), refspec
-    )
+    named = (word + refspec.removeprefix(start) for start, word in kind.items() if refspec.startswith(start))
+    return GitPlaceMissing(f"{repository} has no {next(named, refspec)}")
 
 
 def git_program() -> str:
@@ -217,7 +220,7 @@ class GitRun:
             status = next(filter(None, refused.groups())).decode()
             return GitError(f"{self._name} cannot be read: the proxy refuses it ({status})")
         if missing := _NO_REF.search(errors):
-            return GitPlaceMissing(f"{self._name} has no {ref_in_words(missing[1].decode('utf-8', 'replace'))}")
+            return missing_ref(self._name, missing[1].decode("utf-8", "replace"))
         failure = GitRedirected if _REDIRECTED.search(errors) else GitError
         return failure(f"{self._name} cannot be read: {_reason(errors, self.folder)}")
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from registry.catalog.advertised import AdvertisedSkills
+from registry.domain.models import Skill
 from registry.domain.origins import GitOrigin, HttpOrigin, Origin, ZipOrigin
 from registry.domain.repository_addresses import place_of
 from registry.domain.source_entry import Listed, SourceEntry
@@ -13,6 +14,7 @@ from registry.errors import conflict, not_found, skill_not_found
 from registry.sources.urls import with_user_of, without_credentials
 
 _Origin = TypeVar("_Origin", bound=Origin)
+_NAMED = 5
 
 
 class Offer(NamedTuple):
@@ -65,6 +67,14 @@ class Offers:
         return next(
             (offer for offer in self._named(listed) if (offer.source, offer.listed.id) == (source, listed)), None
         )
+
+    def where_now(self, source: str, skill: Skill) -> str:
+        """Return, as the end of a sentence, how to follow an installed skill that a source lists by no such id."""
+        removal = f"skill-registry uninstall {skill.id}"
+        named = [one.id for one in self._skills.listed(source) if one.name == skill.name]
+        if not named:
+            return f", and no other one of this name: it stays as it is, or '{removal}' removes it"
+        return f": {removal}, then " + " or ".join(f"skill-registry install {source}/{one}" for one in named[:_NAMED])
 
     def with_credentials(self, origin: _Origin) -> _Origin:
         """Return an origin with the credentials of the source that has the same URL, if any."""

@@ -44,10 +44,10 @@ from registry.sources.marketplace import (
 )
 from registry.sources.offered import Offered, OfferedFolders
 
-RECIPE = f"6.{READER}:"
+RECIPE = f"7.{READER}:"
 """The versions of the rules for what a source lists and of the reader of skills, in front of the mark of its state.
 
-With others, a source is read again although it is unchanged. The last change: `evals` has no skills of its own.
+With others, a source is read again although it is unchanged. The last change: why there are none.
 """
 
 OriginOf = Callable[[str], Origin]
@@ -59,6 +59,9 @@ Raises RegistryError if the path is not allowed in an origin.
 _WHOLE_URL = re.compile(r"https?://", re.IGNORECASE)
 _MAX_LINK = 1_000
 _SHOWN_SKILLS = 20
+_MOST_TEXTS, _TEXT_DEPTH, _HEAD_BYTES, _SHOWN_FILES = 1_000, 4, 4_096, 3
+_OF_PLUGINS = frozenset({"agents", "commands", "hooks", "output-styles"})
+"""Folders of plugins, whose files have the front matter of skills, or none."""
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _INHERITED = ("version", "author", "license", "description")
 
@@ -76,6 +79,8 @@ def read_tree(root: Path, origin_of: OriginOf, elsewhere: Elsewhere | None = Non
     offered = _offered(folders, listing, remotes)
     folders.count_others(offered)
     listing = _Reading(folders, origin_of, listing).of(offered)
+    if not (listing.skills or listing.warnings or remotes):
+        listing.warnings.append(why_nothing(folders.root))
     return deduplicated(with_elsewhere(listing, remotes, elsewhere))
 
 
@@ -100,6 +105,40 @@ def offered_places(root: Path) -> OfferedPlaces:
     names = {place.name for place in places if not _is_below_dot_folder(place)}
     shown = [str(place) for place in places if not _is_below_dot_folder(place) or place.name not in names]
     return OfferedPlaces(sorted(shown), not remotes)
+
+
+def why_nothing(root: Path) -> str:
+    """Return why a tree offers no skill: it has no SKILL.md, but perhaps files that look like skills."""
+    says = f"no folder has a {SKILL_FILE}"
+    files = itertools.islice(_text_files(root), _MOST_TEXTS)
+    single = list(itertools.islice((file for file in files if _is_described(root / file)), _SHOWN_FILES))
+    if single:
+        named = ", ".join(printable_name(str(file)) for file in single)
+        folder = printable_name(str(single[0].with_suffix("")))
+        return f"{says}, but {named}: a skill is a folder, such as {folder}/{SKILL_FILE}"
+    if any((root / name).is_dir() for name in _OF_PLUGINS):
+        return f"{says}: the commands and agents of plugins are no skills"
+    return says
+
+
+def _text_files(root: Path) -> Iterator[PurePosixPath]:
+    """Yield the paths of Markdown files in the upper folders that are no part of a plugin."""
+    for folder, below, names in os.walk(root):
+        place = PurePosixPath(os.path.relpath(folder, root))
+        below[:] = [] if len(place.parts) >= _TEXT_DEPTH else sorted(set(below) - _OF_PLUGINS)
+        yield from (place / name for name in sorted(names) if name.endswith(".md"))
+
+
+def _is_described(file: Path) -> bool:
+    """Return whether a text begins with a name and a description as a SKILL.md does."""
+    try:
+        if file.is_symlink() or not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            head = opened.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return head.startswith((b"---", b"\xef\xbb\xbf---")) and b"\nname:" in head and b"\ndescription:" in head
 
 
 def skill_in(root: Path, name: str) -> str:

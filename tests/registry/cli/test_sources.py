@@ -175,10 +175,17 @@ def test_an_upgrade_looks_at_the_source_as_it_is_now(folder: Path, hub: GitServe
     repository.git("mv", "pdf", "documents")
     repository.commit({"documents/SKILL.md": SKILL + "\nNew.\n"})
     (row,) = Done(folder, "upgrade", "pdf", "--json").json["results"]
-    assert "does not list it any more" in row["reason"]
+    assert row["reason"] == (
+        "source 'hub' does not list it any more: skill-registry uninstall pdf, then "
+        "skill-registry install hub/documents"
+    )
     repository.git("mv", "documents", "pdf")
     repository.commit()
     assert Done(folder, "upgrade", "pdf", "--json").json["results"][0]["outcome"] == "updated"
+    repository.git("rm", "-r", "pdf")
+    repository.commit()
+    (row,) = Done(folder, "upgrade", "pdf", "--json").json["results"]
+    assert "'skill-registry uninstall pdf' removes it" in row["reason"]
 
 
 def test_an_installed_skill_has_what_its_plugin_says(folder: Path, hub: GitServer) -> None:

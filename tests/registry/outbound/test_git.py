@@ -1,6 +1,7 @@
 """Git with real repositories on a real server: what is fetched, what is refused, and that nothing is executed."""
 
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from registry.domain.origins import GitOrigin, GitRef
 from registry.outbound import AddressPolicy, OutboundError
 from registry.outbound.git import Git
-from registry.outbound.git_run import GitError, GitLimits
+from registry.outbound.git_run import GitError, GitLimits, GitPlaceMissing
 from registry.outbound.process_limits import ProcessLimits
 from support.crafted_pack import crafted_repository
 from support.git_server import GitServer, Repository
@@ -40,6 +41,22 @@ def test_the_default_branch_is_fetched(hub: GitServer, skills: Repository, tmp_p
     assert git(hub).latest(origin) == commit
     assert git(hub).fetch(origin, tmp_path / "out") == (commit, tmp_path / "out", ())
     assert files(tmp_path / "out") == {"pdf/SKILL.md", "csv/SKILL.md"}
+
+
+def test_a_repository_without_a_default_branch_names_its_branches(
+    hub: GitServer, skills: Repository, tmp_path: Path
+) -> None:
+    skills.git("branch", "--move", "develop")
+    skills.git("symbolic-ref", "HEAD", "refs/heads/gone")
+    hub.repository("empty")
+    url = hub.url("skills")
+    for name, says in (
+        ("skills", f"name one of its branches (develop), as in {url}#develop"),
+        ("empty", "it is empty"),
+    ):
+        for read in (git(hub).latest, lambda origin: git(hub).fetch(origin, tmp_path / "out")):
+            with pytest.raises(GitPlaceMissing, match=re.escape(f"{hub.url(name)} has no default branch: {says}")):
+                read(GitOrigin(url=hub.url(name)))
 
 
 def test_branches_tags_and_commits_are_distinguished(hub: GitServer, skills: Repository, tmp_path: Path) -> None:

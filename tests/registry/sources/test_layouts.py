@@ -1,6 +1,7 @@
 """Small reproductions of the layouts of public repositories: what is listed is what their authors offer."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,32 @@ def test_a_manifest_that_leads_above_its_folder_ends(tmp_path: Path) -> None:
 def test_a_broken_manifest_changes_nothing(tmp_path: Path, text: str) -> None:
     found = listed(tmp_path, {MANIFEST: text, "skills/a/SKILL.md": skill("a")})
     assert set(by_id(found)) == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"README.md": "# A", "src/a.py": "1"}, "no folder has a SKILL.md"),
+        ({}, "no folder has a SKILL.md"),
+        (
+            {"skills/cli.md": "---\nname: cli\ndescription: A\n---\n", "skills/b.md": "# B", "README.md": "name: x"},
+            "no folder has a SKILL.md, but skills/cli.md: a skill is a folder, such as skills/cli/SKILL.md",
+        ),
+        (
+            {".claude-plugin/plugin.json": {"name": "a"}, "agents/b.md": "---\nname: b\ndescription: B\n---\n"},
+            "no folder has a SKILL.md: the commands and agents of plugins are no skills",
+        ),
+    ],
+)
+def test_a_tree_without_skills_says_why(tmp_path: Path, files: dict[str, Any], says: str) -> None:
+    """Unity-Technologies/skills 8: a repository whose skills were single files."""
+    assert listed(tmp_path, files).warnings == [says]
+
+
+def test_no_link_is_followed_to_say_why_there_are_no_skills(tmp_path: Path) -> None:
+    (tmp_path / "out.md").write_text("---\nname: out\ndescription: Out\n---\n")
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "in.md").symlink_to("../out.md")
+    (tmp_path / "tree" / "above").symlink_to("..")
+    os.mkfifo(tmp_path / "tree" / "pipe.md")
+    assert listed(tmp_path / "tree", {}).warnings == ["no folder has a SKILL.md"]
