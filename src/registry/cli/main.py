@@ -93,6 +93,21 @@ FORMER = {name: entry.module for entries in GROUPS.values() for name, entry in e
 """The names that commands had before 0.1.0, with their modules. They work, and no help lists them."""
 
 
+_MEANT = {
+    **dict.fromkeys(("add", "i", "get", "sync"), "install"),
+    **dict.fromkeys(("remove", "rm", "delete"), "uninstall"),
+    **dict.fromkeys(("find", "query"), "search"),
+    **dict.fromkeys(("info", "view", "read"), "show"),
+    "update": "upgrade",
+    "ls": "list",
+    "validate": "check",
+    "create": "init",
+    "new": "init",
+    "unpublish": "yank",
+}
+"""What `npx skills` and package managers call the commands."""
+
+
 class _MainGroup(LazyGroup):
     """Refuses arguments that are not UTF-8: no catalog, server or address accepts them.
 
@@ -166,6 +181,7 @@ def _without_passwords() -> Iterator[None]:
     cls=_MainGroup,
     lazy_commands=_VISIBLE,
     former=FORMER,
+    meant=_MEANT,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "obj": os.environ},
 )

@@ -353,8 +353,7 @@ class Upgrader:
             return None
         offer = self._offers.current(install.source, install.listed)
         if offer is None or offer.listed.origin is None:
-            where = self._offers.where_now(install.source, skill)
-            raise conflict(f"source '{install.source}' does not list it any more{where}")
+            raise conflict(self._offers.where_now(install.source, skill))
         if _place(offer.listed.origin) != _place(install.origin):
             raise conflict(
                 f"source '{install.source}' lists it at another place now: uninstall it, then install it again"

@@ -41,6 +41,13 @@ _REDIRECTED = re.compile(rb"The requested URL returned error: 30[12378]\b")
 _EXPLAINED = (
     (b"The requested URL returned error: 403", "its server refuses access (403)"),
     (b"The requested URL returned error: 429", "its server got too many requests (429): try again later"),
+    (b"The requested URL returned error: 5", "its server has an error of its own (5xx): try again later"),
+    (
+        b"could not read Username",
+        "its server wants a credential (401): its address is wrong, or it is private and outbound.git_credentials or "
+        "outbound.netrc_file must have the credential",
+    ),
+    (b"Authentication failed", "its server refuses the credential (401)"),
     (b"info/refs not valid", "its server answers with something else than a repository, such as a web page"),
 )
 """What git writes, and what it means for a reader who does not know how git speaks HTTP."""

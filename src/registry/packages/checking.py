@@ -74,7 +74,8 @@ def check_skill(path: Path, environment: Mapping[str, str]) -> CheckedSkill:
     """Check a skill folder or a zip of one. Raises OSError."""
     with tempfile.TemporaryDirectory(prefix="skill-registry-check-") as place:
         if path.is_dir():
-            return _checked_folder(path, path, path.resolve().name, Path(place), environment)
+            folder = path.resolve()  # of a link, such as `npx skills` makes for each agent
+            return _checked_folder(path, folder, folder.name, Path(place), environment)
         try:
             unpack(path, Path(place) / "unpacked", DEFAULT_LIMITS)
         except PackageRefused as refused:

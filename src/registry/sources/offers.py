@@ -69,12 +69,18 @@ class Offers:
         )
 
     def where_now(self, source: str, skill: Skill) -> str:
-        """Return, as the end of a sentence, how to follow an installed skill that a source lists by no such id."""
+        """Return that a source lists no skill with the id of an installed one, and how to follow it."""
         removal = f"skill-registry uninstall {skill.id}"
+        if all(entry.name != source for entry in self._entries()):
+            address = f"skill-registry sources add {source} {skill.source_url or 'URL'}"
+            return f"source '{source}' was removed: '{address}' adds it again, or '{removal}' removes the skill"
+        lost = f"source '{source}' does not list it any more"
         named = [one.id for one in self._skills.listed(source) if one.name == skill.name]
         if not named:
-            return f", and no other one of this name: it stays as it is, or '{removal}' removes it"
-        return f": {removal}, then " + " or ".join(f"skill-registry install {source}/{one}" for one in named[:_NAMED])
+            return f"{lost}, and no other one of this name: it stays as it is, or '{removal}' removes it"
+        return f"{lost}: {removal}, then " + " or ".join(
+            f"skill-registry install {source}/{one}" for one in named[:_NAMED]
+        )
 
     def with_credentials(self, origin: _Origin) -> _Origin:
         """Return an origin with the credentials of the source that has the same URL, if any."""

@@ -127,6 +127,17 @@ def test_links_and_backslashes_say_what_to_do(tmp_path: Path) -> None:
         assert way in " ".join(Done(tmp_path, "install", f"./{path}").error.split())
 
 
+def test_a_link_to_a_skill_is_checked_as_the_skill(tmp_path: Path) -> None:
+    """`npx skills` puts a skill into `.agents/skills`, and a link to it into the folder of each other agent."""
+    write(tmp_path, ".agents/skills/linked/SKILL.md", GOOD.replace("good", "linked"))
+    (tmp_path / ".claude" / "skills").mkdir(parents=True)
+    (tmp_path / ".claude" / "skills" / "linked").symlink_to("../../.agents/skills/linked")
+    for path in (".claude/skills", ".claude/skills/linked"):
+        done = Done(tmp_path, "check", path, "--json")
+        (skill,) = done.json["skills"]
+        assert (skill["path"], skill["installable"]) == (".claude/skills/linked", True)
+
+
 def test_a_folder_without_a_skill_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert found(Done(tmp_path, "check", "empty", "--json")) == [("error", "no-skill-file", None)]

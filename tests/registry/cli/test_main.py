@@ -359,6 +359,9 @@ def test_wrong_use_points_to_the_help(tmp_path: Path, args: tuple[str, ...]) -> 
         (("help", "serch"), "No such command 'serch'. Did you mean 'search'?"),
         (("yan",), "No such command 'yan'. Did you mean 'yank'?"),
         (("xyzzy",), "No such command 'xyzzy'."),
+        (("remove", "pdf"), "No such command 'remove'. Did you mean 'uninstall'?"),
+        (("update",), "No such command 'update'. Did you mean 'upgrade'?"),
+        (("add", "acme/skills"), "No such command 'add'. Did you mean 'install'?"),
         (("sources", "ad"), "No such command 'ad'. Did you mean 'add'?"),
     ],
 )

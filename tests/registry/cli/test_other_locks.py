@@ -55,6 +55,13 @@ def test_what_the_lock_names_is_installed_once(hub: GitServer, tmp_path: Path) -
     assert (again.code, outcomes(again)) == (0, {"pdf": "already_installed", "csv": "already_installed"})
 
 
+def test_a_project_with_such_a_lock_alone_says_how_to_install_it(tmp_path: Path) -> None:
+    lock(tmp_path, {})
+    done = install(tmp_path)
+    assert done.code == 2
+    assert "'skill-registry install skills-lock.json' installs what is in skills-lock.json" in done.error
+
+
 def test_an_entry_that_cannot_be_installed_stops_no_other(hub: GitServer, tmp_path: Path) -> None:
     bun = {"source": "bun.sh", "sourceType": "well-known"}
     ssh = {"source": "git@git.example.com:a/b.git", "sourceType": "git", "skillPath": "x/SKILL.md"}

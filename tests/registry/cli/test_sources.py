@@ -186,6 +186,9 @@ def test_an_upgrade_looks_at_the_source_as_it_is_now(folder: Path, hub: GitServe
     repository.commit()
     (row,) = Done(folder, "upgrade", "pdf", "--json").json["results"]
     assert "'skill-registry uninstall pdf' removes it" in row["reason"]
+    Done(folder, "sources", "remove", "hub")
+    (row,) = Done(folder, "upgrade", "pdf", "--json").json["results"]
+    assert f"was removed: 'skill-registry sources add hub {hub.url('skills')}' adds it again" in row["reason"]
 
 
 def test_an_installed_skill_has_what_its_plugin_says(folder: Path, hub: GitServer) -> None:

@@ -235,6 +235,8 @@ def test_a_static_server_cannot_redirect_git(skills: Repository, tmp_path: Path)
     ("status", "body", "reason"),
     [
         (403, b"", r"its server refuses access \(403\)"),
+        (401, b"", r"its server wants a credential \(401\): its address is wrong, or it is private and .*"),
+        (503, b"", r"its server has an error of its own \(5xx\): try again later"),
         (429, b"", r"its server got too many requests \(429\): try again later"),
         (200, b"<html>\nPlease sign in\n</html>\n", "something else than a repository, such as a web page"),
     ],
@@ -244,6 +246,7 @@ def test_an_answer_that_is_no_repository_is_explained(
 ) -> None:
     def answer(request: BaseHTTPRequestHandler) -> bool:
         request.send_response(status)
+        request.send_header("WWW-Authenticate", "Basic realm=hub")
         request.send_header("Content-Type", "text/html")
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()

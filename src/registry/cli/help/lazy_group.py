@@ -49,13 +49,20 @@ class LazyGroup(click.Group):
     Args:
         lazy_commands: The commands by name.
         former: The modules of commands that have another name or place now, by the name they had. No help lists them.
+        meant: The commands by the names that other tools have for them, which are suggested and do nothing.
         attributes: The arguments of `click.Group`.
     """
 
     def __init__(
-        self, *, lazy_commands: Mapping[str, LazyCommand], former: Mapping[str, str] = _NONE, **attributes: Any
+        self,
+        *,
+        lazy_commands: Mapping[str, LazyCommand],
+        former: Mapping[str, str] = _NONE,
+        meant: Mapping[str, str] = _NONE,
+        **attributes: Any,
     ) -> None:
         super().__init__(**attributes)
+        self._meant = meant
         self.lazy_commands = lazy_commands
         self._modules = {**former, **{name: entry.module for name, entry in lazy_commands.items()}}
 
@@ -83,7 +90,8 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-        guess = "".join(f" Did you mean '{command}'?" for command in get_close_matches(name, self.lazy_commands, n=1))
+        close = [self._meant[name]] if name in self._meant else get_close_matches(name, self.lazy_commands, n=1)
+        guess = "".join(f" Did you mean '{command}'?" for command in close)
         raise click.UsageError(f"No such command '{name}'.{guess}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -17,6 +17,7 @@ from registry.project.local_paths import located
 from registry.project.lock_file import LOCK_FILE, LockedSkill, LockFileError, read_lock
 from registry.project.manifest import Dependency, Manifest, without_version
 from registry.project.manifest_file import ManifestFile
+from registry.project.skills_json import FILES as OTHER_LOCKS
 from registry.skill_folder import has_digest
 
 
@@ -66,9 +67,9 @@ def _no_project(file: Path) -> CommandFailed:
     above = next((folder for folder in file.parent.parents if (folder / file.name).is_file()), None)
     if above is not None:
         return CommandFailed(f"there is no {file.name} here, but one in {above}: run the command there")
-    return CommandFailed(
-        f"there is no {file.name} here: name an ORIGIN to install, or make one with 'skill-registry init --project'"
-    )
+    other = next((name for name in sorted(OTHER_LOCKS) if (file.parent / name).is_file()), None)
+    origin = f"'skill-registry install {other}' installs what is in {other}" if other else "name an ORIGIN to install"
+    return CommandFailed(f"there is no {file.name} here: {origin}, or make one with 'skill-registry init --project'")
 
 
 def project_steps(project: Project, default: str | None) -> list[Step]:
