@@ -103,3 +103,10 @@ def test_nothing_of_it_stands_in_the_way_of_anybody(enter: Enter, tmp_path: Path
     assert faults(page) == []
     page.set_viewport_size({"width": 320, "height": 900})
     expect(page.locator("html")).to_have_js_property("scrollWidth", 320)
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_the_place_for_a_package_fits_a_phone(enter: Enter, width: int) -> None:
+    page = enter(width=width, is_mobile=True, has_touch=True)
+    expect(page.locator("input[type=file]")).to_be_visible()
+    expect(page.locator("html")).to_have_js_property("scrollWidth", width)
