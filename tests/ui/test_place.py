@@ -138,7 +138,7 @@ def test_a_similar_skill_opens_at_its_top_and_going_back_returns_to_the_place(sh
 def test_a_page_that_cannot_be_loaded_leaves_those_before_it(watched: Watched, server: ListedServer) -> None:
     watched.expected = ["net::ERR_FAILED"]
     page = watched.open(server.url, LIST)
-    expect(page.locator(".card")).to_have_count(20)
+    expect(page.locator(".card").first).to_be_visible()
 
     def fail(route: Route) -> Any:
         return route.abort() if "offset=40" in route.request.url else route.continue_()
