@@ -106,9 +106,9 @@ REPLIES = frozenset(
 )
 FORMATS = frozenset(
     """
-    bullet bulleted bullets csv english fields format formatted french german html in italian japanese json key keys
-    list markdown name numbered object plain points portuguese present provide schema show spanish table tabular text
-    valid want with xml yaml
+    bullet bulleted bullets csv english fields format formatted french german html id ids in italian japanese json key
+    keys list markdown name names numbered object plain points portuguese present provide schema show skill skills
+    spanish table tabular text valid want with xml yaml
     """.split()  # noqa: SIM905 - as above
 )
 """Words that say in which format or language the answer is to be, beside a word of `REPLIES`."""
@@ -157,6 +157,11 @@ SAYING = frozenset(
 )
 """Words of which what introduces a request has one."""
 
+ANNOUNCING = frozenset(
+    "below follows following goal instruction instructions message problem prompt query question request task".split()  # noqa: SIM905
+)
+"""Words of which one is in a clause that only announces the request: `Here is the task:`."""
+
 PEOPLE = frozenset(
     """
     boss ceo client clients colleague coworker customer customers cto friend lead lecturer manager professor supervisor
@@ -200,8 +205,8 @@ OF_SKILLS = frozenset(
 
 SEEKING_SIGNS = frozenset(
     """
-    any available best browse discover exist exists find found get have know list looking need recommend search
-    searching seek show suggest there want what which
+    any available best browse choose discover exist exists find found get given have know list looking match need pick
+    recommend search searching seek select show suggest there want what which
     """.split()  # noqa: SIM905 - one word per line would take a page
 )
 """Words that ask for a skill. `create`, `write` and `improve` are none: the task is the skill itself."""
@@ -211,9 +216,9 @@ SEEKING = (
     | SEEKING_SIGNS
     | frozenset(
         """
-    agent appropriate catalog catalogue check disabled download enabled existing fit fits if install installed
-    latest local marketplace new other popular recommended registry relevant right see store suitable top use useful
-    whether
+    agent appropriate catalog catalogue check disabled download enabled existing fit fits following handle if install
+    installed latest local marketplace matching most new other popular recommended registry relevant right see store
+    suitable tool tools top use useful user whether
     """.split()  # noqa: SIM905 - as above
     )
 )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from search.prompt.characters import without_courtesy
 from search.prompt.frame_words import (
     AGENTS,
+    ANNOUNCING,
     ANSWERS,
     CLOSINGS,
     COURTESY,
@@ -341,13 +342,16 @@ def _is_frame(words: Sequence[str]) -> bool:
 
 
 def _introduces(clause: str) -> bool:
-    """Return whether a clause says only who sends the request that follows: `Message from Tom:`, `A client asks:`."""
+    """Return whether a clause says only that a request follows, and who sends it: `A client asks:`, `The task:`."""
     words = _WORD.findall(clause)
-    if not clause.rstrip(" \n\"'“„").endswith(":") or words[0].lower() not in INTRODUCING:
+    if not clause.rstrip(" \n\"'“„").endswith(":"):
         return False
+    lower = [word.lower() for word in words]
+    if len(words) > 1 and not ANNOUNCING.isdisjoint(lower) and INTRODUCING.union(ANNOUNCING).issuperset(lower):
+        return True
     senders = [word for word in words if word.lower() not in INTRODUCING]
     is_known = len(senders) <= _NAME_WORDS and all(word[0].isupper() for word in senders)
-    return is_known and not SAYING.isdisjoint(word.lower() for word in words)
+    return lower[0] in INTRODUCING and is_known and not SAYING.isdisjoint(lower)
 
 
 def _is_role(words: Sequence[str]) -> bool:

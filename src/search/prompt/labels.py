@@ -2,14 +2,15 @@
 
 TASKS = frozenset(
     """
-    ask bug description feature goal human instruction instructions issue objective problem prompt q query question
-    request story subject subtask summary task title todo user what
+    ask bug description feature goal goals human instruction instructions intent issue objective objectives problem
+    prompt q query question request story subject subtask summary task tasks title todo user what
     """.split()  # noqa: SIM905 - one word per line would take a page
 ) | {
     "action input", "agent task", "current objective", "current step", "current subtask", "current task",
     "feature request", "my current task", "my goal", "my question", "my task", "new task", "next", "next step",
-    "next task", "sub task", "sub-agent task", "sub-task", "subagent task", "the current task", "the goal", "the task",
-    "user query", "user request", "user story", "your goal", "your task",
+    "next task", "original requirements", "original task", "sub task", "sub-agent task", "sub-task", "subagent task",
+    "task description", "the current task", "the goal", "the task", "user input", "user intent", "user message",
+    "user prompt", "user query", "user question", "user request", "user story", "your goal", "your task",
 }  # fmt: skip
 """Labels of what is requested."""
 
@@ -38,7 +39,7 @@ DETAILS = frozenset(
     "active file", "assigned to", "created by", "current branch", "current date", "current directory", "current file",
     "current mode", "current time", "current working directory", "due date", "epic link", "fix version", "git branch",
     "git status", "needed by", "open files", "open tabs", "project root", "reported by", "requested by", "session id",
-    "story points", "visible files", "working directory",
+    "story points", "top k", "visible files", "working directory",
 }  # fmt: skip
 """Labels of what every ticket, commit or session of an agent has."""
 
@@ -69,5 +70,5 @@ CONTEXT_PARTS = frozenset(
 CONTEXT_TAGS = frozenset({"command message", "command name", "document", "documents", "file", "files", "user info"})
 """Names of such tags."""
 
-REQUEST_TAGS = TASKS | {"command args", "input", "feedback", "user input", "user message", "user prompt"}
+REQUEST_TAGS = TASKS | {"command args", "input", "feedback"}
 """Names of tags around what is requested."""

@@ -29,10 +29,13 @@ _TURN = re.compile(r"<\|[A-Za-z_]{2,20}\|>(?:(user|assistant|system|tool)\b(?:<\
 
 _REQUEST_HEADING = re.compile(
     r"""^\#{1,6}\ (?:my|the|your|current|user|(?:the\ )?user's)\ (?:request|task|question|prompt)
-    (?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n""",
+    (?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n | ^Begin!\s*\n""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
 )
-"""The heading after which the request stands, as some editors write it: `## My request for Codex:`."""
+"""The heading after which the request stands, as some editors write it: `## My request for Codex:`, `Begin!`."""
+
+_CRITERIA = re.compile(r"^This is the expected criteria for your final answer:", re.MULTILINE)
+"""What a framework of agents writes after a request."""
 
 _RULES_FILE = re.compile(
     r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*(?:<INSTRUCTIONS>[\s\S]*?</INSTRUCTIONS>)?", re.MULTILINE
@@ -81,7 +84,7 @@ _FIELD = re.compile(
     r"""(?:^[ \t]*(?:[-*•][ ])?[*_]{0,3}[ \t]?|(?<=[.!?;][ ]))
     ([A-Za-z][A-Za-z-]{0,20}(?:[ ][A-Za-z-]{1,20}){0,2})
     [*_]{0,3}(?::[*_]{0,3}(?=\s|\Z)|[ ][-–—](?=[ ]))[ \t]*
-    | ^[ \t]*\#{1,6}[ \t]+[*_]{0,3}([A-Za-z][A-Za-z-]{0,20}(?:[ ][A-Za-z-]{1,20}){0,2})[*_]{0,3}:?[ \t]*$""",
+    | ^[ \t]*\#{1,6}[ \t]+[*_]{0,3}([A-Za-z][A-Za-z-]{0,20}(?:[ ][A-Za-z-]{1,20}){0,2})[*_]{0,3}:?[ \t]*\#{0,6}$""",
     re.MULTILINE | re.VERBOSE,
 )
 """A label at the beginning of a line or of a sentence, or a heading: `Title: `, `**Goal:** `, `## Context`."""
@@ -135,12 +138,19 @@ def unwrapped(text: str) -> Unwrapped:
     if end >= 0 and (files := _REFERENCED.search(text, 0, end)):
         context.append(text[files.end() : end])
         text = f"{text[: files.start()]}{text[end + len(_REFERENCED_END) :]}"
-    if "# " in text:
+    if "# " in text or "Begin!" in text:
         text, before = _after_heading(text)
         context += before
     if "</" in text:
         text, inner = _without_tags(text)
         context += inner
+    if (
+        "This is the expected" in text
+        and (criteria := _CRITERIA.search(text))
+        and _LETTER.search(text[: criteria.start()])
+    ):
+        context.append(text[criteria.start() :])
+        text = text[: criteria.start()]
     return Unwrapped(_without_json(text) if text.rstrip()[-1:] in ("}", "]", ")") else text, "\n".join(context))
 
 
