@@ -61,8 +61,14 @@ _COMMENT = re.compile(
 _FILE = re.compile(r"\A\s*[\w.@-]{1,60}(?:/[\w.@-]{1,60}){1,12}\.([A-Za-z]{1,5})(?::\d{1,6}){0,2}(?::|\s+[—–-])\s+")
 """A file below a folder that stands before a request, as in `src/app.tsx:12: …`, with its ending."""
 
-_MENTIONED = re.compile(r"(?<!\S)@(?:[\w.-]{1,60}/){0,12}[\w-]{1,60}\.([A-Za-z]{1,5})(?=\s|\Z)")
-"""A file that an agent is to read: `@src/app.tsx`."""
+_MENTIONED = re.compile(
+    r"""(?<!\S)@(?:
+    (?:[\w.-]{1,60}/){1,12}[\w-]{1,60}\.([A-Za-z]{1,5})
+    | [\w-]{1,60}\.(css|csv|docx?|go|html|ipynb|java|json|mdx?|pdf|php|py|rb|rs|sql|toml|[jt]sx?|txt|ya?ml)
+    )(?=\s|\Z)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A file that an agent is to read: `@src/app.tsx`. `@media.print` and `@ann.lee` are none."""
 
 _ADDRESS = re.compile(r"https?://(?:www\.)?([\w.-]{1,80})(?::\d{1,5})?(/[^\s)>\]\"'`]{0,400})?", re.IGNORECASE)
 _ENDING = re.compile(r"\.([a-z]{2,4})\Z")
@@ -168,7 +174,7 @@ def _without_labels(text: str) -> str:
         text = _NUMBER.sub("", text)
     text = _FILE.sub(r"\1 ", text)
     if "@" in text:
-        text = _MENTIONED.sub(r"\1", text)
+        text = _MENTIONED.sub(r"\1\2", text)
     if "(" in text:
         text = _POINTER.sub("", text)
     return _without_addresses(text) if "://" in text else text

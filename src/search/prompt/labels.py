@@ -47,6 +47,14 @@ MAIL = frozenset({"bcc", "cc", "from", "reply-to", "sent", "to"})
 SUBJECT = "subject"
 """Labels of a mail, which it has beside a subject."""
 
+TRACED = frozenset({"history", "observation", "persona", "plan", "thought"})
+"""Labels of background, if a field says what is requested: `Plan:` after `Implement this.` is the task."""
+
+ACTION, ACTION_INPUT = "action", "action input"
+"""A detail of the call of a tool, which has an input beside it. Elsewhere it may be the task."""
+
+OF_SESSIONS = frozenset({"shell", "workspace"})
+"""Details beside others of a session, such as the working directory: `Shell: zsh` alone says what to set up."""
 
 OTHERS: frozenset[str] = frozenset()
 """Labels that say something about the task."""
@@ -69,6 +77,12 @@ CONTEXT_PARTS = frozenset(
 
 CONTEXT_TAGS = frozenset({"command message", "command name", "document", "documents", "file", "files", "user info"})
 """Names of such tags."""
+
+_NO_CONTEXT = frozenset({"a", "action", "label", "link", "plan"})
+"""Labels that are names of elements in markup too, or of what is to be done."""
+
+CONTEXT_NAMES = (BACKGROUND | DETAILS | CONTEXT_TAGS) - _NO_CONTEXT
+"""Names of all tags around what is said beside a request."""
 
 REQUEST_TAGS = TASKS | {"command args", "input", "feedback"}
 """Names of tags around what is requested."""

@@ -17,9 +17,9 @@ SEARCHED = 12_000
 
 _EMPTY_WORDS = STOP_WORDS | frozenset(
     """
-    attached bug check code debug error errors explain fail failed failing fails fix following happen happened happening
-    hello help hey hi issue log logs look message mean means output problem resolve see solve stack thank thanks trace
-    traceback work working works wrong
+    attached begin bug check code continue debug error errors explain fail failed failing fails fix following happen
+    happened happening hello help hey hi issue log logs look message mean means next output problem proceed resolve see
+    solve stack start thank thanks trace traceback work working works wrong
     """.split()  # noqa: SIM905 - one word per line would take a page
 )
 """What a request says that leaves it to the paste what it is about."""
@@ -27,7 +27,7 @@ _EMPTY_WORDS = STOP_WORDS | frozenset(
 _TOLD_LINES, _TOLD = 3, 400
 """The lines at each end of a paste that tell what it is about, and the most characters of each."""
 
-_MARK = re.compile(r"(?:[#>;+]|//|--)[ \t]?")
+_MARK = re.compile(r"(?:(?:[#;+]|--)(?:[ \t]|\Z)|(?:>(?!>)|//)[ \t]?)")
 _MARKED_LINES = 2
 """The lines from which what all of them begin with is the mark of a comment, a quotation or a diff."""
 

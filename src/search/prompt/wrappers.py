@@ -4,21 +4,26 @@ Agents, their programs, forms and mail programs write them, and they are no word
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from search.prompt.labels import (
+    ACTION,
+    ACTION_INPUT,
     BACKGROUND,
+    CONTEXT_NAMES,
     CONTEXT_PARTS,
-    CONTEXT_TAGS,
     DETAILS,
     MAIL,
     MEMBERS,
+    OF_SESSIONS,
     OTHERS,
     REQUEST_TAGS,
     SUBJECT,
     TASKS,
+    TRACED,
 )
 
 _OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w-]{0,39})([ \t][^<>\n]{0,200})?>\s*", re.MULTILINE)
@@ -28,8 +33,8 @@ _TURN = re.compile(r"<\|[A-Za-z_]{2,20}\|>(?:(user|assistant|system|tool)\b(?:<\
 """A mark of a chat template, with whose turn begins there: `<|im_start|>user`."""
 
 _REQUEST_HEADING = re.compile(
-    r"""^\#{1,6}\ (?:my|the|your|current|user|(?:the\ )?user's)\ (?:request|task|question|prompt)
-    (?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n | ^Begin!\s*\n""",
+    r"""^\#{1,6}\ (?:my|the|current|user|(?:the\ )?user's)\ request(?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n
+    | ^Begin!\s*\n""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
 )
 """The heading after which the request stands, as some editors write it: `## My request for Codex:`, `Begin!`."""
@@ -38,7 +43,7 @@ _CRITERIA = re.compile(r"^This is the expected criteria for your final answer:",
 """What a framework of agents writes after a request."""
 
 _RULES_FILE = re.compile(
-    r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*(?:<INSTRUCTIONS>[\s\S]*?</INSTRUCTIONS>)?", re.MULTILINE
+    r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*<INSTRUCTIONS>[\s\S]*?</INSTRUCTIONS>", re.MULTILINE
 )
 _REFERENCED = re.compile(r"^--- Content from [^\n]{1,80} ---\n", re.MULTILINE)
 _REFERENCED_END = "\n--- End of content ---"
@@ -51,7 +56,7 @@ _SPEAKER = re.compile(
     r"""^[ \t]*(?:
     \[(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ T])?\d{1,2}:\d\d(?::\d\d)?(?:[ ]?[ap]m)?\][ ]{0,3}
       (?:<?[^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}>?:[ ])?
-    | [^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}[ ]\(\d{1,2}:\d\d(?::\d\d)?\):?[ ]?
+    | [^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}[ ]\(\d{1,2}:\d\d(?::\d\d)?\):[ ]?
     | [^\W\d_][\w.'-]{0,20}(?:[ ][\w.'-]{1,20}){0,2}[ ](?:[ ]|[—–-][ ](?:today|yesterday)[ ]at[ ])
       \d{1,2}:\d\d(?:[ ]?[ap]m)?[ \t]*\n
     | \d{1,5}\n\d\d:\d\d:\d\d[,.]\d{3}[ ]-->[ ]\d\d:\d\d:\d\d[,.]\d{3}\n
@@ -66,7 +71,7 @@ _SESSION = re.compile(
     | you\ (?:have\ access\ to|(?:can|may)\ (?:also\ )?use)\ (?:all\ of\ |any\ of\ )?(?:the\ following\ |these\ )?
       (?:commands|functions|mcp\ servers|tools)\b[^\n.]{0,400}[.\n]
     | (?:(?:actually|also|and|continue|go\ on|great|next|no|now|ok(?:ay)?|perfect|proceed|then|wait|yes)
-      [,.:;!\s]{1,3}){1,5}(?<=[,.:;!]\s))\s*""",
+      [,.:;!\s]{1,3}){1,5}(?<=[,.:;!]\s)(?!\w{1,20},))\s*""",
     re.VERBOSE | re.IGNORECASE,
 )
 """What an agent says before a request about its session: the day, its tools, that it goes on."""
@@ -103,13 +108,17 @@ _SIGNATURE = re.compile(
 _QUOTED = re.compile(r"^(?:On|Am|Le) [^\n]{5,100}(?:wrote|schrieb|a écrit) ?:[ \t]*$", re.MULTILINE)
 _ATTACHED = re.compile(
     r"""\[(?:image|pasted|screenshot|attach|file\b|request\ interrupted)[^\]\n]{0,80}\]
-    | \[(?:context|env|environment|meta|metadata|session|state|system|workspace)\b[^\]\n]{0,300}\]
+    | \[(?:context|env|environment|meta|metadata|session|state|system|workspace)(?:[ ][\w-]{1,20})?[:=]
+      [^\]\n]{0,300}\]
     | \[[\w-][\w \t-]{0,60}\.(?:gif|heic|jpe?g|mov|mp4|png|webp)\]""",
     re.VERBOSE | re.IGNORECASE,
 )
 """What agents and mail programs write for a paste or an image: `[Pasted text #1 +20 lines]`, `[screenshot.png]`."""
 
 _DEEPEST_MEMBER = 6
+
+_Field = tuple[re.Match[str], frozenset[str]]
+"""A label in a text, and the labels that it is among."""
 
 
 class Unwrapped(NamedTuple):
@@ -132,7 +141,7 @@ def unwrapped(text: str) -> Unwrapped:
     What is nothing else is returned as it is, without the tags around sentences.
     """
     context = []
-    if "<|" in text:
+    if text.lstrip().startswith("<|"):
         text = _last_turn(text)
     end = text.find(_REFERENCED_END)
     if end >= 0 and (files := _REFERENCED.search(text, 0, end)):
@@ -169,18 +178,18 @@ def _after_heading(text: str) -> tuple[str, list[str]]:
     """Return a prompt without the file of rules before it and what is before the heading of the request, and both."""
     rules = _RULES_FILE.search(text, 0, _READ)
     without = text if rules is None else f"{text[: rules.start()]}{text[rules.end() :]}"
-    headings = list(_REQUEST_HEADING.finditer(without, 0, _READ))
-    request = without[headings[-1].end() :] if headings else without
+    heading = _REQUEST_HEADING.search(without, 0, _READ) if without.lstrip().startswith(("#", "<")) else None
+    request = without if heading is None else without[heading.end() :]
     if not _LETTER.search(request):
         return text, []
-    return request, [part for part in (rules and rules[0], headings and without[: headings[-1].start()]) if part]
+    return request, [part for part in (rules and rules[0], heading and without[: heading.start()]) if part]
 
 
 def _without_tags(text: str) -> tuple[str, list[str]]:
     """Return a prompt without the tags around sentences, and what is in the tags of a context beside them.
 
     Tags stand from the beginning of a line to the end of one. What has tags within it, or hardly any words, is markup
-    that the request is about, and stays.
+    that the request is about, and stays. So does what a colon introduces, as in `implement this plan: <plan>…`.
     """
     parts: list[str] = []
     outer: list[str] = []  # as `parts`, with the context
@@ -196,10 +205,10 @@ def _without_tags(text: str) -> tuple[str, list[str]]:
         inner = text[opening.end() : max(end, 0)]
         if end < 0 or not _ENDS_LINE.match(text, position):
             continue
-        is_context = _is_context(opening[1])
+        before = text[start : opening.start()]
+        is_context = _is_context(opening[1]) and not before.rstrip().endswith(":")
         is_sentence = not opening[2] and len(inner.split()) >= _FEWEST_WORDS and not inner.startswith("<")
         if is_context or is_sentence:
-            before = text[start : opening.start()]
             kept = inner.rstrip() if is_sentence else text[opening.start() : position]
             outer += [before, kept]
             parts += [before] if is_context else [before, kept]
@@ -215,7 +224,7 @@ def _is_context(tag: str) -> bool:
     label = " ".join(words)
     if label in REQUEST_TAGS:
         return False
-    return label in BACKGROUND | DETAILS | CONTEXT_TAGS or not CONTEXT_PARTS.isdisjoint(words)
+    return label in CONTEXT_NAMES or not (tag.istitle() or CONTEXT_PARTS.isdisjoint(words))  # `<Tabs>` is a component
 
 
 def _without_json(text: str) -> str:
@@ -259,15 +268,15 @@ def without_fields(text: str) -> Fields:
     unsigned = _without_session(_SPEAKER.sub("", unsigned) if ":" in unsigned else unsigned)
     if len(unsigned.split()) < min(_FEWEST_WORDS, len(text.split())):
         unsigned = text
-    fields = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
+    labels = [(label, kind) for label in _FIELD.finditer(unsigned, 0, _READ) if (kind := _kind_of(label)) is not None]
+    fields = _with_companions(labels)
     if all(kind is OTHERS for _, kind in fields):
         return Fields(unsigned, "")
     request, background = [unsigned[: fields[0][0].start()]], []
     has_task = any(kind is TASKS for _, kind in fields) or len(request[0].split()) >= _FEWEST_WORDS
-    is_mail = any((label[1] or "").lower() == SUBJECT for label, _ in fields)
     ends = [*(label.start() for label, _ in fields[1:]), len(unsigned)]
     for (label, kind), end in zip(fields, ends, strict=True):
-        if kind is OTHERS or (kind is BACKGROUND and not has_task) or (kind is MAIL and not is_mail):
+        if kind is OTHERS or (kind is BACKGROUND and not has_task):
             request.append(unsigned[label.start() : end])
         elif kind is TASKS:
             request.append(unsigned[label.end() : end])
@@ -279,6 +288,20 @@ def without_fields(text: str) -> Fields:
             request.append(unsigned[stop:end])
     remaining = "\n".join(part.strip() for part in request if part.strip())
     return Fields(remaining, "\n".join(background)) if _LETTER.search(remaining) else Fields(text, "")
+
+
+def _with_companions(fields: Sequence[_Field]) -> list[_Field]:
+    """Return fields, of which those that belong to a mail, a trace or a session are others where it is none."""
+    words = {_word_of(label) for label, _ in fields}
+    others = set(MAIL if SUBJECT not in words else ())
+    others.update((ACTION,) if ACTION_INPUT not in words else ())
+    others.update(TRACED if all(kind is not TASKS for _, kind in fields) else ())
+    others.update(OF_SESSIONS if DETAILS.isdisjoint(words - OF_SESSIONS) else ())
+    return [(label, OTHERS if _word_of(label) in others else kind) for label, kind in fields]
+
+
+def _word_of(label: re.Match[str]) -> str:
+    return (label[1] or label[2]).lower()
 
 
 def _without_session(text: str) -> str:
@@ -294,7 +317,7 @@ def _without_session(text: str) -> str:
 
 def _kind_of(label: re.Match[str]) -> frozenset[str] | None:
     """Return the labels that one is among; None for none. Within a line, only what is requested has a label."""
-    word = (label[1] or label[2]).lower()
+    word = _word_of(label)
     if label.string[label.start() - 1 : label.start()] not in ("", "\n"):
         return TASKS if word in TASKS else None
     return next((kind for kind in (TASKS, BACKGROUND, DETAILS, MAIL) if word in kind), OTHERS)

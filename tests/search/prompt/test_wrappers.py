@@ -72,6 +72,8 @@ def test_what_an_agents_program_says_is_not_searched(prompt: str) -> None:
         "Next.js app router",
         "now playing widget for the desktop",
         "no-code app builder",
+        "and, or, not gates in Verilog",
+        "now, later, never: a to-do app",
         "Continue reading where I stopped",
     ],
 )
@@ -82,6 +84,28 @@ def test_a_prompt_that_is_nothing_else_is_searched(prompt: str) -> None:
 def test_words_of_the_context_stay_as_a_weak_signal() -> None:
     read = read_prompt(f"<environment_context>vitest and pnpm</environment_context>\n{REQUEST}")
     assert ("vitest" in read.identifiers, read.left_out) == (True, len("vitest and pnpm"))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        (f"implement this plan:\n<plan>\n{REQUEST}\n</plan>", f"implement this plan:\n{REQUEST}"),
+        (f"<plan>\n{REQUEST}\n</plan>\nimplement this", f"{REQUEST}\nimplement this"),
+        ("mock these tools:\n<tools>\na weather API\n</tools>", "mock these tools:\na weather API"),
+        ("fix this:\n<document><a>b</a></document>", "fix this:\n<document><a>b</a></document>"),
+        ("<label>Address of the user</label>\nalign it", "Address of the user\nalign it"),
+        (f"<context>\n{REQUEST}\n</context>\nhow do I start?", f"how do I start?\n{REQUEST}"),
+        ("explain the <|im_start|>user token", "explain the <|im_start|>user token"),
+        ("what does <|endoftext|> mean", "what does <|endoftext|> mean"),
+        (f"# My task\n{REQUEST}\n# My question\nwhich font fits?", f"{REQUEST}\nwhich font fits?"),
+        ("<Tabs>\nthree of them here\n</Tabs>\nmake it sticky", "three of them here\nmake it sticky"),
+        ("# Shop\nBuild it\n# The task\nfor today: a cart", "# Shop\nBuild it\nfor today: a cart"),
+        ("draw a chart\n# The question\nwhich library?", "draw a chart\nwhich library?"),
+        ("# CLAUDE.md instructions\nfor a Django shop", "# CLAUDE.md instructions\nfor a Django shop"),
+    ],
+)
+def test_a_task_in_what_may_be_a_context_is_searched(prompt: str, text: str) -> None:
+    assert read_prompt(prompt).text == text
 
 
 @pytest.mark.parametrize(
@@ -138,6 +162,17 @@ def test_of_fields_only_the_request_is_searched(prompt: str, text: str) -> None:
         "Issue - 4",
         "make a table with the columns name: and age:",
         f"{'Note: ' * 500}",
+        "add a button to it\nAction: opens the invoice",
+        "Implement the following.\nPlan:\n1. add a page\n2. write tests",
+        "write a short essay on\nHistory: the causes of war",
+        "draw a game character\nPersona: a dwarf",
+        "set up my machine\nShell: zsh",
+        "write the infrastructure for\nWorkspace: prod",
+        "[state machine] in TypeScript",
+        "members of a Cargo [workspace] file",
+        "explain [session cookies] of a browser",
+        "why does @media.print fail",
+        "summarise the posts of @ann.lee",
     ],
 )
 def test_what_may_be_the_request_stays(prompt: str) -> None:
