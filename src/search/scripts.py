@@ -16,10 +16,21 @@ _RUN = re.compile(
 # No combining mark is a letter to `re`. The ranges left out have none, and are in many texts: punctuation and symbols.
 _MAYBE_MARKS = re.compile(r"[^\w\s\x00-\u02ff\u2000-\u2bff\ufe00-\ufe0f\U0001f000-\U0001ffff]+")
 
+# What may be a run of marks that no text has. Python puts the marks of a run in order in quadratic time.
+_MANY_MARKS = re.compile(
+    r"((?:[^\w\s\x00-\u02ff\u2100-\u2bff\ufe00-\ufe0f\U0001f000-\U0001ffff]|[\uff9e\uff9f]){30})"
+    r"(?:[^\w\s\x00-\u02ff\u2100-\u2bff\ufe00-\ufe0f\U0001f000-\U0001ffff]|[\uff9e\uff9f])+"
+)
+
 
 def composed(text: str) -> str:
-    """Return the text in Unicode's form NFKC: equal characters become equal, full-width letters become plain ones."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    """Return the text in Unicode's form NFKC: equal characters become equal, full-width letters become plain ones.
+
+    Of more than 30 marks or signs in a row, only the first 30 of a text in another form stay. The time is linear.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):  # most texts: the look is cheap
+        return text
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text))
 
 
 def divided(text: str) -> str:

@@ -37,7 +37,7 @@ _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-
 _CAMEL_CASE_WORD = re.compile(r"(?<![^\W_])[^\W_]*[a-z][A-Z][^\W_]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
-_ENTITY = re.compile("&(?:amp|apos|nbsp|quot|#39|#x27|#34);")
+_ENTITY = re.compile(r"&amp;|(?!(?<!\S)&[a-z0-9#]{2,4};(?!\S))&(?:apos|nbsp|quot|#39|#x27|#34);")
 _DECODED = 20_000
 """The characters of a query up to which codes in it are decoded."""
 
@@ -151,16 +151,19 @@ def normalized(query: str) -> str:
 def readable(query: str) -> str:
     """Return a query as its reader sees it: composed, without invisible characters and the codes of addresses and HTML.
 
-    Copies from pages, documents and addresses have them: soft hyphens, `&amp;`, `%20`.
+    Copies from pages, documents and addresses have them: soft hyphens, `&amp;`, `%20`. What is nothing else stays, as
+    does the code in `escape &quot; in JSON`.
     """
-    query = query.replace("\r\n", "\n")
-    if not query.isascii():
-        query = composed(_INVISIBLE.sub("", query))
-    if len(query) > _DECODED:  # a paste: its codes are those of its kind
-        return query
-    if "%20" in query and _WHITE_SPACE.search(query) is None:
-        query = unquote(query)
-    return _ENTITY.sub(_character, query) if "&" in query else query
+    read = query
+    is_short = len(query) <= _DECODED  # a longer one is a paste, with the codes of its kind
+    if is_short and "%20" in read and _WHITE_SPACE.search(read) is None:
+        read = unquote(read.replace("%00", ""))
+    read = read.replace("\r\n", "\n")
+    if not read.isascii():
+        read = _INVISIBLE.sub("", read)
+    if is_short:  # composed, a text may be many times as long
+        read = _ENTITY.sub(_character, composed(read))
+    return read if read.strip() else query
 
 
 def _character(entity: re.Match[str]) -> str:

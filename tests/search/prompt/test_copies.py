@@ -5,6 +5,10 @@ import textwrap
 import pytest
 
 from search.prompt.reading import read_prompt
+from search.scripts import composed
+from support.cost import passes
+
+_MOST_PASSES = 60
 
 REQUEST = "How do I draw a diagram of all the services that our shop needs, and which of them are slow?"
 
@@ -51,10 +55,29 @@ def test_a_copy_is_read_as_its_original(copy: str) -> None:
         ("- read the report of last week\n- write a summary of it\n- send", "- read the report of last week"),
         ("why is 100%20 no number in the table", "why is 100%20 no number in the table"),
         ("escape &lt; in templates", "escape &lt; in templates"),
+        ("escape &quot; in JSON", "escape &quot; in JSON"),
         ("50%25", "50%25"),
+        ("merge%20%00%EF%BC%B0DF", "merge PDF"),
+        ("%20", "%20"),
+        ("&nbsp;", "&nbsp"),
+        ("\u200b", "\u200b"),
+        ("#include <a.h>\n#include <b.h>", "#include <a.h>\n#include <b.h>"),
+        ("+1 button\n+1 counter", "+1 button\n+1 counter"),
+        (">>> import os\n>>> os.listdir()", ">>> import os"),
+        ("Lunch (12:00)\nGym (18:00)\nplan my day", "Lunch (12:00)\nGym (18:00)\nplan my day"),
         ("# Notes", "# Notes"),
         ("remind me  at 10:02", "remind me at 10:02"),
     ],
 )
 def test_what_only_looks_like_a_copy_stays(prompt: str, text: str) -> None:
     assert read_prompt(prompt).text.startswith(text)
+
+
+@pytest.mark.parametrize("unit", ["\u0316\u0301", "\uff9e\u0316", "\ufdfa", "\u20d0\u20e8", "\u0301 \u0316"])
+def test_the_time_is_linear_in_characters_that_composing_moves_or_multiplies(unit: str) -> None:
+    assert passes(read_prompt, unit * (400_000 // len(unit)), rounds=1) < _MOST_PASSES
+
+
+def test_a_run_of_marks_is_cut_and_words_keep_theirs() -> None:
+    marks = "\u0316\u0301"
+    assert composed(f"n\u0303a{marks * 1000}\uff21") == composed(f"\u00f1a{marks * 15}A")
