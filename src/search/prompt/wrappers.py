@@ -33,18 +33,19 @@ _TURN = re.compile(r"<\|[A-Za-z_]{2,20}\|>(?:(user|assistant|system|tool)\b(?:<\
 """A mark of a chat template, with whose turn begins there: `<|im_start|>user`."""
 
 _REQUEST_HEADING = re.compile(
-    r"""^\#{1,6}\ (?:my|the|current|user|(?:the\ )?user's)\ request(?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n
-    | ^Begin!\s*\n""",
+    r"""^\#{1,6}\ (?:my|the|current|user|(?:the\ )?user's)\ request(?:\ (?:for|to)\ \w{1,20})?:?[ \t]*\n""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
 )
-"""The heading after which the request stands, as some editors write it: `## My request for Codex:`, `Begin!`."""
+"""The heading after which the request stands, as some editors write it: `## My request for Codex:`."""
+
+_BEGIN = re.compile(r"^Begin![ \t]*\n", re.MULTILINE)
+"""The line after which the request stands in the template of ReAct."""
 
 _CRITERIA = re.compile(r"^This is the expected criteria for your final answer:", re.MULTILINE)
 """What a framework of agents writes after a request."""
 
-_RULES_FILE = re.compile(
-    r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*<INSTRUCTIONS>[\s\S]*?</INSTRUCTIONS>", re.MULTILINE
-)
+_RULES_FILE = re.compile(r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*<INSTRUCTIONS>", re.MULTILINE)
+_RULES_FILE_END = "</INSTRUCTIONS>"
 _REFERENCED = re.compile(r"^--- Content from [^\n]{1,80} ---\n", re.MULTILINE)
 _REFERENCED_END = "\n--- End of content ---"
 """What stands around the files that a prompt names."""
@@ -176,13 +177,18 @@ def _last_turn(text: str) -> str:
 
 def _after_heading(text: str) -> tuple[str, list[str]]:
     """Return a prompt without the file of rules before it and what is before the heading of the request, and both."""
-    rules = _RULES_FILE.search(text, 0, _READ)
-    without = text if rules is None else f"{text[: rules.start()]}{text[rules.end() :]}"
-    heading = _REQUEST_HEADING.search(without, 0, _READ) if without.lstrip().startswith(("#", "<")) else None
-    request = without if heading is None else without[heading.end() :]
-    if not _LETTER.search(request):
-        return text, []
-    return request, [part for part in (rules and rules[0], heading and without[: heading.start()]) if part]
+    request, before = text, []
+    rules = _RULES_FILE.search(request, 0, _READ)
+    end = -1 if rules is None else request.find(_RULES_FILE_END, rules.end())
+    if rules is not None and end >= 0:
+        before.append(request[rules.end() : end])
+        request = f"{request[: rules.start()]}{request[end + len(_RULES_FILE_END) :]}"
+    is_marked = request.lstrip().startswith(("#", "<"))
+    heading = _REQUEST_HEADING.search(request, 0, _READ) if is_marked else _BEGIN.search(request, 0, _READ)
+    if heading is not None:
+        before.append(request[: heading.start()])
+        request = request[heading.end() :]
+    return (request, before) if _LETTER.search(request) else (text, [])
 
 
 def _without_tags(text: str) -> tuple[str, list[str]]:
