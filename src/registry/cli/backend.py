@@ -122,8 +122,8 @@ class CommandBackend(Protocol):
         """Remove a source."""
         ...
 
-    def refresh_sources(self) -> list[Data]:
-        """Fetch every source again and return the sources."""
+    def refresh_sources(self, names: Sequence[str] = ()) -> list[Data]:
+        """Fetch the sources with these names again, without names every source, and return all sources."""
         ...
 
     def install(self, body: "SkillRequest") -> Data:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -70,13 +70,23 @@ class _Wishes(NamedTuple):
 @click.option(
     "--from", "registry", metavar="URL", help="The service that has the skills. Default: sources, then your registry."
 )
+@click.option(
+    "-s", "--skill", "skills", metavar="NAME", multiple=True, help="The skill of a repository, if it has several."
+)
 @click.option("--locked", "--from-lock", is_flag=True, help="Install exactly what skills.lock names.")
 @click.option("--offline", is_flag=True, help="Fetch nothing: take packages from the cache, or fail.")
 @click.option("--editable", is_flag=True, help="Link to a folder of this machine instead of copying it.")
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @agent_options
 @installing_options
-def install(origins: tuple[str, ...], registry: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
+def install(
+    origins: tuple[str, ...],
+    registry: str | None,
+    skills: tuple[str, ...],
+    as_json: bool,
+    server: str | None,
+    **flags: Any,
+) -> None:
     """Install skills. Each ORIGIN is the id of a skill in a source or a registry, a URL, or a folder.
 
     \b
@@ -105,6 +115,7 @@ def install(origins: tuple[str, ...], registry: str | None, as_json: bool, serve
     Agents read skills from folders of their own. With --agent, and for the agents that the manifest names, every skill
     that is installed is put there too, as a copy or with --link as a link: in the project, or with --global for you.
     """
+    origins = _in_repositories(origins, skills) if skills else origins
     wishes = _wishes(flags, origins, registry)
     settings = command.load(dict(flags))
     registries = with_pages(registries_of(settings, registry), settings, origins)
@@ -243,6 +254,26 @@ def _wishes(flags: dict[str, Any], origins: Sequence[str], registry: str | None)
     if not origins and (registry or wishes.editable or wishes.no_save):
         command.stop("--from, --editable and --no-save need an ORIGIN", command.WRONG_USAGE)
     return wishes
+
+
+def _in_repositories(origins: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the address of each skill that --skill names in each repository. Exits for what is no repository."""
+    if not origins:
+        command.stop("--skill names a skill of a repository: give its address as ORIGIN", command.WRONG_USAGE)
+    addresses = []
+    for origin, name in product(origins, names):
+        address = f"{origin.rstrip('/').removesuffix('.git')}@{name}"  # as all large hosts have it
+        try:
+            place = classify(address)
+        except RegistryError:
+            place = None
+        if not isinstance(place, RepositoryAddress) or place.skill != name:
+            way = "leave out --skill, and the command for each skill is shown if there are several"
+            command.stop(
+                f"{redact_text(origin)}: --skill needs OWNER/REPO, or its URL, and one name: {way}", command.WRONG_USAGE
+            )
+        addresses.append(address)
+    return tuple(addresses)
 
 
 def _agent_work(settings: Settings, wishes: _Wishes, server: str | None) -> AgentWork | None:

@@ -135,9 +135,9 @@ class LocalBackend:
         self._result(lambda: self.services.sources.remove(name))
         return {"name": name, "message": f"Source '{name}' removed"}
 
-    def refresh_sources(self) -> list[Data]:
-        """Fetch every source again and return the sources."""
-        self._result(self.services.sources.refresh)
+    def refresh_sources(self, names: Sequence[str] = ()) -> list[Data]:
+        """Fetch the sources with these names again, without names every source, and return all sources."""
+        self._result(lambda: self.services.sources.refresh(names or None))
         return self.sources()
 
     def install(self, body: SkillRequest) -> Data:

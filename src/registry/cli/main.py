@@ -108,6 +108,19 @@ _MEANT = {
 """What `npx skills` and package managers call the commands."""
 
 
+_MEANT_OPTIONS = {
+    **dict.fromkeys(("--force", "-f", "--overwrite"), "--discard"),
+    **dict.fromkeys(("--yes", "-y"), ""),
+    **dict.fromkeys(("--registry", "--source"), "--from"),
+    **dict.fromkeys(("--frozen", "--frozen-lockfile"), "--locked"),
+    **dict.fromkeys(("--symlink", "--symlinks"), "--link"),
+    **dict.fromkeys(("--agents", "-a"), "--agent"),
+    "--dry-run": "--check",
+    "-g": "--global",
+}
+"""What they call the options. A command that has none of this meaning suggests none."""
+
+
 class _MainGroup(LazyGroup):
     """Refuses arguments that are not UTF-8: no catalog, server or address accepts them.
 
@@ -182,6 +195,7 @@ def _without_passwords() -> Iterator[None]:
     lazy_commands=_VISIBLE,
     former=FORMER,
     meant=_MEANT,
+    meant_options=_MEANT_OPTIONS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "obj": os.environ},
 )

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import click
 
 from registry.cli import command, console
-from registry.cli.backend import CREATES
+from registry.cli.backend import CREATES, CommandBackend, CommandFailed, Data
 from registry.cli.help.known_names import complete_source
 from registry.domain.hosts import is_loopback_host
 from registry.domain.repository_addresses import is_remote
@@ -94,10 +94,19 @@ def remove(name: str, as_json: bool, server: str | None, **flags: Any) -> None:
 
 
 @sources.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_source)
 @command.backend_options
-def refresh(as_json: bool, server: str | None, **flags: Any) -> None:
-    """Fetch every source again."""
-    entries = command.with_backend(flags, server, lambda backend: backend.refresh_sources())
+def refresh(names: tuple[str, ...], as_json: bool, server: str | None, **flags: Any) -> None:
+    """Fetch the sources with these names again, or every source. A server fetches every source."""
+
+    def run(backend: CommandBackend) -> list[Data]:
+        known = {entry["name"] for entry in backend.sources()}
+        for name in names:
+            if name not in known:
+                raise CommandFailed(f"there is no source '{name}': 'skill-registry sources list' lists them")
+        return [entry for entry in backend.refresh_sources(names) if not names or entry["name"] in names]
+
+    entries = command.with_backend(flags, server, run)
     _show(entries, as_json=as_json)
     if failed := [entry["name"] for entry in entries if entry["error"]]:
         command.stop(f"these sources cannot be read, and keep their last list: {', '.join(failed)}")

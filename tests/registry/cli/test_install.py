@@ -262,3 +262,19 @@ def test_a_running_server_is_spoken_to(tmp_path: Path, hub: GitServer) -> None:
         assert (done.code, "already installed" in done.out) == (0, True)
         assert outcomes(Done(tmp_path, "uninstall", "pdf", "--json", "--server", server.url)) == {"pdf": "removed"}
         assert server.found("pdf") == ["hub/pdf"]
+
+
+def test_skills_of_a_repository_are_named_as_other_tools_name_them(
+    tmp_path: Path, hub: GitServer, skills: Repository
+) -> None:
+    """`npx skills add URL --skill NAME`."""
+    (hub.folder / "acme").mkdir()
+    (hub.folder / "acme" / "tools").symlink_to("../skills/.git")
+    (tmp_path / "registry.toml").write_text('[outbound]\nallowed_hosts = ["127.0.0.1"]\n')
+    url = f"http://{hub.host}/acme/tools"
+    done = Done(tmp_path, "install", url, "--skill", "pdf", "-s", "csv", "--json")
+    assert (done.code, {row["id"] for row in done.json["results"]}) == (0, {"pdf", "csv"})
+    assert "has no skill" in Done(tmp_path, "install", url, "--skill", "absent").error
+    Done(tmp_path, "install", f"{url}/tree/main/skills", "--skill", "pdf").complains(2, "--skill needs OWNER/REPO")
+    Done(tmp_path, "install", url, "--skill", "*").complains(2, "leave out --skill")
+    Done(tmp_path, "install", "--skill", "pdf").complains(2, "give its address as ORIGIN")

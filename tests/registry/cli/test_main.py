@@ -374,3 +374,18 @@ def test_a_mistyped_command_is_guessed(tmp_path: Path, args: tuple[str, ...], wo
 def test_help_is_a_command_too(tmp_path: Path, command: tuple[str, ...]) -> None:
     done = Done(tmp_path, "help", *command)
     assert (done.code, done.error, done.out) == (0, "", Done(tmp_path, *command, "--help").out)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("upgrade", "--force"), "No such option '--force'. Did you mean '--discard'?"),
+        (("install", "acme/pdf", "-g"), "No such option '-g'. Did you mean '--global'?"),
+        (("install", "acme/pdf", "-y"), "No such option '-y'. Leave it out: no command waits for a confirmation."),
+        (("uninstall", "pdf", "--force"), "No such option '--force'."),
+        (("install", "--skils", "pdf"), "No such option '--skils'. (Did you mean one of: '--skill', '--skills-dir'?)"),
+    ],
+)
+def test_the_options_of_other_tools_are_answered(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    done = Done(tmp_path, *args)
+    assert (done.code, done.error.splitlines()[-1]) == (2, f"Error: {words}")

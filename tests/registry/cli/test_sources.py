@@ -35,6 +35,9 @@ def test_a_repository_is_added_searched_refreshed_and_removed(folder: Path, hub:
     assert "canary" not in added.out + added.error
     assert Done(folder, "search", "pdf forms", "--json").json["skills"][0]["skill"]["id"] == "hub/pdf"
     assert [one["skills"] for one in Done(folder, "sources", "refresh", "--json").json["sources"]] == [1, 1]
+    (again,) = Done(folder, "sources", "refresh", "hub", "--json").json["sources"]
+    assert (again["name"], again["error"]) == ("hub", None)
+    Done(folder, "sources", "refresh", "absent").complains(1, "there is no source 'absent'")
     assert Done(folder, "sources", "remove", "hub").code == 0
     assert [one["name"] for one in Done(folder, "sources", "list", "--json").json["sources"]] == ["local"]
 

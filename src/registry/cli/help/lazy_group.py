@@ -50,6 +50,7 @@ class LazyGroup(click.Group):
         lazy_commands: The commands by name.
         former: The modules of commands that have another name or place now, by the name they had. No help lists them.
         meant: The commands by the names that other tools have for them, which are suggested and do nothing.
+        meant_options: The same for options; an empty name is that of an option to leave out.
         attributes: The arguments of `click.Group`.
     """
 
@@ -59,10 +60,12 @@ class LazyGroup(click.Group):
         lazy_commands: Mapping[str, LazyCommand],
         former: Mapping[str, str] = _NONE,
         meant: Mapping[str, str] = _NONE,
+        meant_options: Mapping[str, str] = _NONE,
         **attributes: Any,
     ) -> None:
         super().__init__(**attributes)
         self._meant = meant
+        self._meant_options = meant_options
         self.lazy_commands = lazy_commands
         self._modules = {**former, **{name: entry.module for name, entry in lazy_commands.items()}}
 
@@ -93,6 +96,23 @@ class LazyGroup(click.Group):
         close = [self._meant[name]] if name in self._meant else get_close_matches(name, self.lazy_commands, n=1)
         guess = "".join(f" Did you mean '{command}'?" for command in close)
         raise click.UsageError(f"No such command '{name}'.{guess}", ctx)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Suggests the name here of an option that other tools have."""
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            guess = self._guess(error)
+            if guess is None:
+                raise
+            raise click.UsageError(f"No such option '{error.option_name}'. {guess}", error.ctx) from None
+
+    def _guess(self, error: click.NoSuchOption) -> str | None:
+        meant = self._meant_options.get(error.option_name)
+        if meant == "":
+            return "Leave it out: no command waits for a confirmation."
+        has_it = error.ctx is not None and any(meant in option.opts for option in error.ctx.command.params)
+        return f"Did you mean '{meant}'?" if has_it else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a table of commands for each section, all of the same widths."""

@@ -133,8 +133,8 @@ class RemoteBackend:
         answer: Data = self._call(dict, "DELETE", f"/registry/sources/{_quoted(name)}")
         return answer
 
-    def refresh_sources(self) -> list[Data]:
-        """Fetch every source again and return the sources."""
+    def refresh_sources(self, names: Sequence[str] = ()) -> list[Data]:
+        """Fetch every source again, which is all that a server does, and return the sources."""
         self._call(Any, "POST", "/registry/refresh", long=True)
         return self.sources()
 
