@@ -79,14 +79,7 @@ class _Wishes(NamedTuple):
 @click.option("--no-save", is_flag=True, help="Do not change the project's manifest.")
 @agent_options
 @installing_options
-def install(
-    origins: tuple[str, ...],
-    registry: str | None,
-    skills: tuple[str, ...],
-    as_json: bool,
-    server: str | None,
-    **flags: Any,
-) -> None:
+def install(origins: tuple[str, ...], registry: str | None, as_json: bool, server: str | None, **flags: Any) -> None:
     """Install skills. Each ORIGIN is the id of a skill in a source or a registry, a URL, or a folder.
 
     \b
@@ -115,7 +108,7 @@ def install(
     Agents read skills from folders of their own. With --agent, and for the agents that the manifest names, every skill
     that is installed is put there too, as a copy or with --link as a link: in the project, or with --global for you.
     """
-    origins = _in_repositories(origins, skills) if skills else origins
+    origins = _in_repositories(origins, flags.pop("skills"))
     wishes = _wishes(flags, origins, registry)
     settings = command.load(dict(flags))
     registries = with_pages(registries_of(settings, registry), settings, origins)
@@ -258,6 +251,8 @@ def _wishes(flags: dict[str, Any], origins: Sequence[str], registry: str | None)
 
 def _in_repositories(origins: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the address of each skill that --skill names in each repository. Exits for what is no repository."""
+    if not names:
+        return tuple(origins)
     if not origins:
         command.stop("--skill names a skill of a repository: give its address as ORIGIN", command.WRONG_USAGE)
     addresses = []

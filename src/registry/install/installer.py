@@ -112,7 +112,7 @@ class Installer:
             )
         )
         package = staged.package
-        if staged.within is not None:
+        if staged.within is not None and not isinstance(located.origin, LocalOrigin):
             located = located._replace(origin=below(msgspec.to_builtins(located.origin))(staged.within))
             self._locator.refuse_installed(order, located.origin)
             self._parts.policy.check_origin(located.origin)

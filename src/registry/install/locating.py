@@ -137,8 +137,12 @@ class Locator:
             raise order.refusal(installed, listed or installed.skill_id)
 
     def _refuse_own_folder(self, path: Path) -> None:
-        if path.is_relative_to(self._root) or self._root.is_relative_to(path):
-            raise validation_error(FieldError("origin.path", "must not contain, or be in, the skills directory"))
+        if self._root.is_relative_to(path):
+            way = "name another one for it (skills_dir), such as with --skills-dir ~/.agents/skills"
+            raise validation_error(FieldError("origin.path", f"must not contain the skills directory: {way}"))
+        if path.is_relative_to(self._root):
+            way = "'skill-registry scan' lists what was put there by hand"
+            raise validation_error(FieldError("origin.path", f"must not be in the skills directory: {way}"))
 
 
 @contextmanager

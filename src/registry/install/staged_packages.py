@@ -98,7 +98,7 @@ class StagedPackages:
         fetched; OSError, and what the registry of a release raises.
         `on_refused` is called before the error is raised, `on_fetched` before the package is checked. A package of the
         cache whose files have the digest that is `known` is not fetched again. With `takes_only`, the only skill in the
-        folders of a repository or zip stands for it.
+        folders of a repository or zip stands for it, and always that in a zip of this machine.
         """
         folder = temporary_path(self._root, "install-")
         folder.mkdir()
@@ -136,7 +136,8 @@ class StagedPackages:
                 if is_misplaced(refusal) and not isinstance(wanted, ChosenRelease):
                     tree, within = self._within(fetched.path, folder / "unpacked")
                 place = within.only
-                if place is None or not takes_only or not isinstance(wanted, GitOrigin | ZipOrigin):
+                is_file = isinstance(wanted, LocalOrigin) and within.is_archive  # whose origin names no folder
+                if place is None or not (is_file or (takes_only and isinstance(wanted, GitOrigin | ZipOrigin))):
                     raise
                 named = posixpath.basename(place)
                 package, _ = self._inspector.read_package(tree / place, folder / "package", named=named)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from registry.domain.file_names import printable_name
 from registry.domain.findings import Finding, Kind, Severity
 from registry.outbound.git_run import GitError
 from registry.packages.author_paths import skills_at
@@ -16,12 +17,13 @@ from registry.packages.limits import DEFAULT_LIMITS
 from registry.packages.metadata import examine
 from registry.packages.package import Package, read_folder, unpack
 from registry.packages.refusal import PackageRefused, structure_error
-from registry.skill_folder import find_skill_file, has_skill_file
+from registry.skill_folder import find_skill_file, find_skill_folders, has_skill_file
 from registry.skill_folder.reading import PROJECT_FILE
 from registry.skill_folder.tree import SKILL_FILE
 
 Level = Literal["error", "warning"]
 
+_SHOWN_FOLDERS = 5
 _COPIED = ("rule", "message", "file", "line", "kind", "severity")
 
 
@@ -80,27 +82,46 @@ def check_skill(path: Path, environment: Mapping[str, str]) -> CheckedSkill:
             unpack(path, Path(place) / "unpacked", DEFAULT_LIMITS)
         except PackageRefused as refused:
             return _checked(path, None, list(refused.findings), [], list(refused.findings))
-        folder = _root(Path(place) / "unpacked")
-        return _checked_folder(path, folder, None if folder.name == "unpacked" else folder.name, Path(place), {})
+        return _checked_zip(path, Path(place) / "unpacked", Path(place))
 
 
-def _root(folder: Path) -> Path:
-    """Return the folder of the skill in what a zip contains: the top, or the only folder there with a SKILL.md."""
-    inner = [child for child in sorted(folder.iterdir()) if child.is_dir() and has_skill_file(child)]
-    return inner[0] if len(inner) == 1 and not has_skill_file(folder) else folder
+def _checked_zip(path: Path, unpacked: Path, place: Path) -> CheckedSkill:
+    """Check the skill in a zip: at its top, else in the only folder there with a SKILL.md, else the only one below."""
+    if has_skill_file(unpacked):
+        return _checked_folder(path, unpacked, None, place, {})
+    skills = list(find_skill_folders(unpacked))
+    skills = [folder for folder in skills if folder.parent == unpacked] or skills
+    if not skills:
+        return _checked_folder(path, unpacked, None, place, {})
+    names = [printable_name(folder.relative_to(unpacked).as_posix()) for folder in skills]
+    if len(names) > 1:
+        shown = ", ".join(names[:_SHOWN_FOLDERS]) + (", …" if len(names) > _SHOWN_FOLDERS else "")
+        fault = structure_error("several-skills", f"it has the skills {shown}: pack each of them alone, or unpack it")
+        return _checked(path, None, [fault], [], [fault])
+    deep = f"the skill is in {names[0]}: to publish it, pack it with its {SKILL_FILE} at the top"
+    faults = [structure_error("no-skill-file", deep)] if skills[0].parent != unpacked else []
+    return _checked_folder(path, skills[0], skills[0].name, place, {}, faults)
 
 
 def _checked_folder(
-    path: Path, folder: Path, named: str | None, place: Path, environment: Mapping[str, str]
+    path: Path,
+    folder: Path,
+    named: str | None,
+    place: Path,
+    environment: Mapping[str, str],
+    unpublishable: Sequence[Finding] = (),
 ) -> CheckedSkill:
-    """Check the skill in `folder`, which is shown as `path`, by the rules for publishing and those for installing."""
+    """Check the skill in `folder`, which is shown as `path`, by the rules for publishing and those for installing.
+
+    `unpublishable` says what else keeps it from being published.
+    """
     package, refusal = None, list[Finding]()
     try:
         package = read_folder(folder, place / "installed", named=named or path.stem)
     except PackageRefused as refused:
         refusal = list(refused.findings)
     faults, warnings = _author_findings(folder, named)
-    errors = [*faults, *refusal, *_pack_faults(folder, place / "package.zip", environment)]
+    errors = [*unpublishable, *faults, *refusal, *_pack_faults(folder, place / "package.zip", environment)]
     findings = package.findings.findings if package else []
     warnings += [
         finding for finding in findings if finding.rule != "reading"

@@ -109,6 +109,13 @@ def test_zips_are_checked(tmp_path: Path) -> None:
     write(tmp_path, "colon.zip", plain_zip({"SKILL.md": COLON.encode()}))
     assert Done(tmp_path, "check", "good.zip").code == 0
     assert found(Done(tmp_path, "check", "colon.zip", "--json")) == [("error", "front-matter", 3)]
+    write(tmp_path, "several.zip", plain_zip({f"pack/{name}/SKILL.md": GOOD.encode() for name in ("one", "two")}))
+    (several,) = Done(tmp_path, "check", "several.zip", "--json").json["skills"]
+    assert several["not_installable"].startswith("it has the skills pack/one, pack/two: ")
+    write(tmp_path, "deep.zip", plain_zip({"pack/skills/good/SKILL.md": GOOD.encode()}))
+    (deep,) = Done(tmp_path, "check", "deep.zip", "--json").json["skills"]
+    assert (deep["name"], deep["publishable"], deep["installable"]) == ("good", False, True)
+    assert "is in pack/skills/good: to publish it, pack it" in deep["findings"][0]["message"]
     write(tmp_path, "not.zip", b"text")
     assert Done(tmp_path, "check", "not.zip").code == 1
 

@@ -278,3 +278,12 @@ def test_skills_of_a_repository_are_named_as_other_tools_name_them(
     Done(tmp_path, "install", f"{url}/tree/main/skills", "--skill", "pdf").complains(2, "--skill needs OWNER/REPO")
     Done(tmp_path, "install", url, "--skill", "*").complains(2, "leave out --skill")
     Done(tmp_path, "install", "--skill", "pdf").complains(2, "give its address as ORIGIN")
+
+
+def test_a_folder_around_the_skills_directory_says_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text(skill_md("own"))
+    (tmp_path / "skills").mkdir()
+    assert "--skills-dir ~/.agents/skills" in Done(tmp_path, "install", ".").error
+    assert Done(tmp_path, "install", ".", "--skills-dir", str(tmp_path.parent / "other-skills")).code == 0
+    write_skill(tmp_path / "skills", "there", "A skill that was put there by hand.")
+    assert "'skill-registry scan' lists" in Done(tmp_path, "install", "./skills/there").error

@@ -94,6 +94,13 @@ def test_a_zip_with_several_skills_has_an_address_for_each(world: World) -> None
     (world.folder / "pack.zip").write_bytes(plain_zip(files))
     local = world.install(origin={"type": "local", "path": str(world.folder / "pack.zip")})
     assert "has the skills pack-1/skills/eight, pack-1/skills/nine: unpack it" in local.text
+    (world.folder / "delta.zip").write_bytes(plain_zip({"pack-2/skills/delta/SKILL.md": skill_md("delta").encode()}))
+    delta = world.installed(origin={"type": "local", "path": str(world.folder / "delta.zip")})
+    assert (delta["id"], delta["warnings"]) == ("delta", ["the skill is in pack-2/skills/delta, the only one there"])
+    assert world.upgraded("delta")["outcome"] == "up_to_date"
+    changed = {"pack-3/skills/delta/SKILL.md": skill_md("delta").encode() + b"More.\n"}
+    (world.folder / "delta.zip").write_bytes(plain_zip(changed))
+    assert world.upgraded("delta")["outcome"] == "updated"
 
 
 def test_a_repository_of_submodules_names_their_repositories(world: World) -> None:
