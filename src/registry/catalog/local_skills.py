@@ -217,9 +217,11 @@ class LocalSkills:
     def restore(self, skill_id: str) -> BinEntry:
         """Put the skill that was deleted last under this id back into its folder, with its origin.
 
+        A skill from a registry can be named as it is there, unless one was deleted under that id.
         Return its entry in the bin, which is gone then. Raises SKILL_NOT_FOUND if the bin has none, CONFLICT if the id
         or the folder is taken.
         """
+        skill_id = self._binned_as(skill_id)
         with ExitStack() as undo, self._catalog.database.write() as transaction:
             refuse_existing(transaction, skill_id)
             try:
@@ -237,6 +239,17 @@ class LocalSkills:
             skill = msgspec.structs.replace(stored.skill, enabled=entry.enabled)
             self._save(transaction, folder, skill, stored.fingerprint)
             return entry
+
+    def _binned_as(self, skill_id: str) -> str:
+        """Return the id here of a skill in the bin that may be named as in its registry, the id itself for others."""
+        entries = self.bin.entries()
+        if any(entry.id == skill_id for entry in entries):
+            return skill_id
+        for entry in entries:
+            install = msgspec.json.decode(entry.install, type=InstallRecord | None)
+            if install is not None and install.listed == skill_id:
+                return entry.id
+        return skill_id
 
     def files(self, skill_id: str) -> list[FileEntry]:
         """Return a skill's files with printable names. Raises SKILL_NOT_FOUND, NOT_FOUND."""

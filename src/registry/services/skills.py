@@ -232,8 +232,8 @@ def restore_skill(services: Services, skill_id: str, caller: Principal | None) -
     """Undo the deletion of a skill, and return it.
 
     A published one gets its versions back, which are unyanked. A folder comes back from the bin, with its entries in
-    the manifest and the lock file. `caller` is None in the local profile. Raises SKILL_NOT_FOUND also where nothing is
-    kept, FORBIDDEN, and CONFLICT for a skill that is not deleted.
+    the manifest and the lock file; one from a registry can be named as it is there. `caller` is None in the local
+    profile. Raises SKILL_NOT_FOUND also where nothing is kept, FORBIDDEN, and CONFLICT for a skill that is not deleted.
     """
     if caller is not None and services.is_published(skill_id):
         services.publishing.restore(caller, skill_id)
@@ -243,6 +243,7 @@ def restore_skill(services: Services, skill_id: str, caller: Principal | None) -
             entry.manifest_name,
             msgspec.json.decode(entry.manifest_entry, type=Dependency),
         )
+        skill_id = entry.id
         services.project.record_return(skill_id, named or None)
     return read_skill(services, skill_id)
 

@@ -51,6 +51,11 @@ def test_an_installed_skill_comes_back_with_its_origin_and_entries(tmp_path: Pat
         assert tomllib.loads(manifest.read_text()) == before
         assert read_lock(tmp_path / "skills.lock") == [locked]
         assert (tmp_path / ".claude" / "skills" / "tea" / "SKILL.md").is_file()
+        for address in ("acme/tea", f"{registry.url}/skills/acme/tea"):
+            assert Done(tmp_path, "uninstall", address).code == 0
+            done = Done(tmp_path, "uninstall", "--undo", address, "--json")
+            assert [(row["id"], row["outcome"]) for row in done.json["results"]] == [("tea", "restored")]
+        assert read_lock(tmp_path / "skills.lock") == [locked]
         registry.finished(registry.publish(skill_package("tea", "1.1.0")))
         assert Done(tmp_path, "upgrade", **env).code == 0
     assert [entry.version for entry in read_lock(tmp_path / "skills.lock")] == ["1.1.0"]
