@@ -75,6 +75,11 @@ def has_users(database: Database) -> bool:
     return bool(database.read("select 1 from users limit 1"))
 
 
+def has_user(database: Database, name: str) -> bool:
+    """Return whether there is a user of this name, with a password or signed in at an issuer."""
+    return bool(database.read("select 1 from users where name = ?", (name,)))
+
+
 class Users:
     """Adds, checks and removes users. A change of a user revokes the tokens issued to that name before.
 

@@ -44,6 +44,10 @@ def test_a_scope_whose_owner_is_removed_is_named_with_what_to_do(tmp_path: Path)
     for name in ("una", "pia"):
         assert Done(tmp_path, "users", "add", name, "--password-stdin", *place, stdin="correct horse\n").code == 0
     assert Done(tmp_path, "admin", "scopes", "add", "acme", "--owner", "una", *place).code == 0
+    for args in (("add", "other", "--owner", "unna"), ("set", "acme", "piia"), ("set", "acme", "pia")):
+        done = Done(tmp_path, "admin", "scopes", *args, *place)
+        is_typo = args[-1] != "pia"
+        assert (done.code, f"there is no user '{args[-1]}' yet" in done.error) == (0, is_typo), done.error
     assert Done(tmp_path, "users", "remove", "pia", *place).error == ""
     removed = Done(tmp_path, "users", "remove", "una", *place)
     assert (removed.code, "admin scopes set acme USER --role owner" in removed.error) == (0, True)

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from registry.auth.private_scopes import MEMBER_ROLES, MemberRole, NewPrivateScope, PrivateScopes
+from registry.auth.users import has_user
 from registry.cli import console
 from registry.cli.admin.accounts import audited_database, local_database, local_options
 from registry.db import Database
@@ -38,6 +39,7 @@ def add_scope(scope: str, owner: str, as_json: bool, **flags: Any) -> None:
     with audited_database(flags, scope, creates=True) as (settings, database):
         new = convert({"scope": scope, "owner": owner}, NewPrivateScope)
         entry = _scopes(database).add(new, settings.limits.private_scopes, refusing(settings, scope))
+        _warn_of_no_user(database, new.owner)
     console.show(msgspec.to_builtins(entry), console.facts_table, as_json=as_json)
 
 
@@ -81,6 +83,7 @@ def set_member(scope: str, user: str, role: MemberRole, as_json: bool, **flags: 
     with audited_database(flags, scope) as (_, database):
         name: str = convert(user, Username, field="USER")
         member = _scopes(database).set_member(scope, name, role)
+        _warn_of_no_user(database, name)
     console.show(msgspec.to_builtins(member), console.facts_table, as_json=as_json)
 
 
@@ -94,6 +97,14 @@ def remove_member(scope: str, user: str, as_json: bool, **flags: Any) -> None:
         _scopes(database).remove_member(scope, user)
     answer = {"id": user, "message": f"'{user}' is no member of the scope '{scope}' any more"}
     console.show(answer, console.facts_table, as_json=as_json)
+
+
+def _warn_of_no_user(database: Database, name: str) -> None:
+    if not has_user(database, name):
+        console.warn(
+            f"there is no user '{name}' yet: 'skill-registry admin users add {name}' adds it, and so does a first "
+            "sign-in at the issuer (auth.oidc)"
+        )
 
 
 def _scopes(database: Database) -> PrivateScopes:
