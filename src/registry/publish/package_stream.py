@@ -92,10 +92,24 @@ def store_faults(version: PublishedVersion) -> Iterator[None]:
     try:
         yield
     except BlobMissing:
-        raise _damaged(version, "nothing") from None
+        raise _missing(version) from None
     except BlobUnavailable as error:
         _log.warning("a package cannot be read: %s", error)
         raise service_unavailable("Packages cannot be read at the moment") from None
+
+
+def _missing(version: PublishedVersion) -> RegistryError:
+    _log.error(
+        "the package of %s %s is missing from the store: restore %s from a backup or a mirror, or revoke the version",
+        version.skill_id,
+        version.version,
+        version.key,
+    )
+    message = (
+        "The package is missing from the store and cannot be downloaded: the operator of the registry has to restore "
+        "it from a backup or a mirror, or to revoke the version"
+    )
+    return service_unavailable(message, DAMAGED_SECONDS)
 
 
 def _damaged(version: PublishedVersion, actual: str) -> RegistryError:

@@ -103,6 +103,16 @@ def test_no_byte_of_a_changed_package_is_sent(registry: Registry) -> None:
     assert "the package of acme/damaged 1.0.0 is damaged" in registry.log.read_text()
 
 
+def test_a_missing_package_is_said_to_be_missing(registry: Registry) -> None:
+    job = publish(registry, skill_package("gone"))
+    (registry.blobs / "skills/acme/gone-1.0.0.zip").unlink()
+    for answer in (registry.get(job["download_url"]), file(registry, "SKILL.md", "acme/gone")):
+        assert answer.status_code == 503
+        assert "missing from the store and cannot be downloaded: the operator" in answer.json()["error"]["message"]
+    advice = "acme/gone 1.0.0 is missing from the store: restore skills/acme/gone-1.0.0.zip from a backup"
+    assert advice in registry.log.read_text()
+
+
 def test_detail_and_resolve_name_the_package(registry: Registry) -> None:
     job = publish(registry, skill_package("named", body="# Body\nPolishes quebracho.\n"))
     detail = registry.get("/api/v1/skills/acme/named").json()["data"]
