@@ -33,6 +33,7 @@ def test_a_package_that_cannot_be_stored_is_rejected_and_never_visible(tmp_path:
 
 def test_a_store_that_comes_back_is_tried_again(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
+        registry.blobs.rmdir()
         registry.blobs.write_text("no folder")
         answer = registry.publish(skill_package("patient"))
         registry.wait_for(lambda: "try 1" in registry.log.read_text())
