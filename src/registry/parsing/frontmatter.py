@@ -39,6 +39,8 @@ _MAX_BEFORE_FENCE = 300
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _INDENTED_CLOSING = re.compile(r"^[ \t]+---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_TOML_OPENING = re.compile(r"\+\+\+[ \t]*\r?\n")
+_TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"\A([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?=\s|\Z)")
 _FIRST_KEY = re.compile(r"(?:name|description)[ \t]*:[ \t]")
 _LATE_OPENING = re.compile(r"^---[ \t]*\r?\n(?=(?:name|description)[ \t]*:)", re.MULTILINE)
@@ -126,6 +128,12 @@ def locate(text: str) -> Block:
 
 def _located(text: str) -> Block:
     block = _edges(text)
+    if block is None and (toml := _after_toml(text)) is not None:
+        advice = (
+            "write the fields as YAML, `name: …` and `description: …`, between lines of three dashes in place of +++"
+        )
+        reason = "the front matter is not readable: it is TOML between lines of +++, and agents read YAML"
+        return Block(toml, toml, toml, None, (Defect(advice, reason),))
     if block is None:
         advice = "begin the file with a line of three dashes, `name: …`, `description: …` and a line of three dashes"
         return _without_fields(text, Defect(advice, "there is no front matter"))
@@ -209,6 +217,14 @@ def _edges(text: str) -> Block | None:
         advice = f"front matter must be at most {MAX_BLOCK:,} bytes: move notes into the text below it"
         defects += (Defect(advice, f"the front matter is larger than {MAX_BLOCK:,} bytes"),)
     return Block(start, closing.start(), closing.end(), None, defects)
+
+
+def _after_toml(text: str) -> int | None:
+    """Return where the text after front matter in TOML begins, as Hugo and Zola have it; None if there is none."""
+    start = _after_bom(text)
+    opening = _TOML_OPENING.match(text, start)
+    closing = _TOML_CLOSING.search(text, opening.end(), start + MAX_READ) if opening else None
+    return closing.end() if closing else None
 
 
 def _first_content(text: str, start: int) -> tuple[int, tuple[Defect, ...]]:

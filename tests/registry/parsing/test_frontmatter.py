@@ -228,6 +228,18 @@ def test_authors_are_told_what_to_do(lines: str, advice: str, line: int) -> None
     assert "mapping values" not in refusal.value.message
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_toml_is_told_of_and_no_text(newline: str) -> None:
+    toml = newline.join(("+++", 'name = "pdf"', 'description = "Fill forms."', "+++", "", "# PDF", ""))
+    found = read(toml)
+    assert (found.fields, found.body) == ({}, f"# PDF{newline}")
+    assert found.warnings == ["the front matter is not readable: it is TOML between lines of +++, and agents read YAML"]
+    with pytest.raises(FrontMatterError, match=r"write the fields as YAML.* in place of"):
+        read(toml, strict=True)
+    open_ended = f"+++ b/file{newline}+added{newline}"
+    assert read(open_ended).body == open_ended
+
+
 def test_at_most_500_fields_are_recovered() -> None:
     found = read("---\n" + "".join(f"k{number}: a: b\n" for number in range(600)) + "---\nBody\n")
     assert (len(found.fields), found.body) == (500, "Body\n")
