@@ -13,7 +13,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_QUIET = ("asyncio", "faiss", "httpcore", "httpcore2", "httpx", "httpx2", "openai", "urllib3", "watchfiles")
+_QUIET = (
+    *("asyncio", "boto3", "botocore", "faiss", "httpcore", "httpcore2", "httpx", "httpx2", "openai", "s3transfer"),
+    *("urllib3", "watchfiles"),
+)
 
 
 def configure_logging(log_format: LogFormat, level: LogLevel) -> None:

@@ -29,6 +29,7 @@ def test_a_package_that_cannot_be_stored_is_rejected_and_never_visible(tmp_path:
                 assert (job["status"], [one["field"] for one in job["errors"]]) == ("rejected", [None])
                 assert registry.get(f"/api/skills/acme/{name}").status_code == 404
                 assert registry.get(f"/packages/acme/{name}/1.0.0.zip").status_code == 404
+            assert "Found credentials" not in registry.log.read_text()  # which botocore logs for each client
 
 
 def test_a_store_that_comes_back_is_tried_again(tmp_path: Path) -> None:
