@@ -95,10 +95,15 @@ def _unless_missing(error: OSError) -> None:
         raise _unavailable(error) from None
 
 
-def prepare_folder(root: Path) -> bool:
-    """Make the folder of packages if it is missing; return whether this user may store any there. Raises OSError."""
-    root.mkdir(parents=True, exist_ok=True)
-    return os.access(root, os.W_OK | os.X_OK)
+def prepare_folder(root: Path) -> str:
+    """Make the folder of packages if it is missing; return why this user cannot store any there, "" if it can."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        return "it is a file, where a folder is needed"
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if os.access(root, os.W_OK | os.X_OK) else "this user may not write to it"
 
 
 def remove_leftovers(root: Path) -> None:

@@ -38,10 +38,10 @@ _REFUSED_BY_PROXY = re.compile(
 )
 _NO_REF = re.compile(rb"couldn't find remote ref (\S+)")
 _REDIRECTED = re.compile(rb"The requested URL returned error: 30[12378]\b")
+_SERVER_FAULT = re.compile(rb"The requested URL returned error: (5\d\d)\b")
 _EXPLAINED = (
     (b"The requested URL returned error: 403", "its server refuses access (403)"),
     (b"The requested URL returned error: 429", "its server got too many requests (429): try again later"),
-    (b"The requested URL returned error: 5", "its server has an error of its own (5xx): try again later"),
     (
         b"could not read Username",
         "its server wants a credential (401): its address is wrong, or it is private and outbound.git_credentials or "
@@ -271,6 +271,8 @@ def _size(folder: Path) -> int:
 
 def _reason(errors: bytes, folder: Path) -> str:
     """Return the reason in words, or the most telling line of git's error output, without paths of this machine."""
+    if (fault := _SERVER_FAULT.search(errors)) is not None:
+        return f"its server has an error of its own ({fault[1].decode()}): try again later"
     for sign, reason in _EXPLAINED:
         if sign in errors:
             return reason

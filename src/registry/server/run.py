@@ -119,7 +119,7 @@ def check(settings: Settings) -> None:
 def _prepare_registry(settings: Settings) -> None:
     """Clone the index if there is no clone, make the package folder, and remove unfinished uploads of a crash.
 
-    Raises StartError, OSError.
+    A package folder that cannot be used is told of, and stops no reading. Raises StartError, OSError.
     """
     if not settings.registry.enabled:
         return
@@ -130,8 +130,8 @@ def _prepare_registry(settings: Settings) -> None:
         raise StartError(f"registry mode cannot start: {error}") from None
     remove_unfinished(settings.data_dir / FOLDER, float("-inf"))
     if settings.blobs.dir is not None:
-        if not prepare_folder(settings.blobs.dir):
-            _log.warning("no package can be published: this user may not write to %s (blobs.dir)", settings.blobs.dir)
+        if problem := prepare_folder(settings.blobs.dir):
+            _log.warning("no package can be published to %s (blobs.dir): %s", settings.blobs.dir, problem)
         remove_leftover_blobs(settings.blobs.dir)
 
 

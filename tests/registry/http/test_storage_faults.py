@@ -160,14 +160,14 @@ def test_commands_say_that_the_disk_of_a_catalog_is_read_only(registry_disk: Pat
 
 def test_a_package_folder_that_cannot_be_used_is_told_of_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    server = Registry(tmp_path, "--blobs-dir", str(tmp_path / "file"))
-    done = Done(tmp_path, *server.command()[1:], **server.environment())
-    assert (done.code, "file: it is a file, where a folder is needed" in done.error) == (1, True), done.error
+    with Registry(tmp_path, "--blobs-dir", str(tmp_path / "file")) as registry:
+        assert "file (blobs.dir): it is a file, where a folder is needed" in registry.log.read_text()
     (tmp_path / "disk").mkdir()
     with disk(tmp_path / "disk", 1) as small:
         subprocess.run(["mount", "-o", "remount,ro", str(small / "data")], check=True)
-        assert not prepare_folder(small / "data")
-        assert prepare_folder(tmp_path / "new" / "packages")
+        assert prepare_folder(small / "data") == "this user may not write to it"
+        assert prepare_folder(small / "data" / "packages") == "Read-only file system"
+        assert prepare_folder(tmp_path / "new" / "packages") == ""
 
 
 def test_ordinary_writes_do_not_take_what_is_reserved(registry_disk: Path) -> None:

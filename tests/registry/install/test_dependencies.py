@@ -239,7 +239,7 @@ def test_what_others_need_stays_unless_they_go_too(project: Project) -> None:
     assert "--cascade" in said
     done = project.run("uninstall", f"{project.scope}/base", "--cascade", "--json")
     assert done.code == 0, done.error
-    assert [row["id"] for row in done.json["results"]] == ["top", "middle", f"{project.scope}/base"]
+    assert [row["id"] for row in done.json["results"]] == ["top", "middle", "base"]
     assert project.versions == {"alone": "1.0.0"}
     manifest = tomllib.loads((project.folder / "skill-project.toml").read_text())
     assert list(manifest["dependencies"]) == ["alone"]

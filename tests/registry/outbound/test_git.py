@@ -236,7 +236,7 @@ def test_a_static_server_cannot_redirect_git(skills: Repository, tmp_path: Path)
     [
         (403, b"", r"its server refuses access \(403\)"),
         (401, b"", r"its server wants a credential \(401\): its address is wrong, or it is private and .*"),
-        (503, b"", r"its server has an error of its own \(5xx\): try again later"),
+        (503, b"", r"its server has an error of its own \(503\): try again later"),
         (429, b"", r"its server got too many requests \(429\): try again later"),
         (200, b"<html>\nPlease sign in\n</html>\n", "something else than a repository, such as a web page"),
     ],

@@ -158,6 +158,7 @@ def test_a_job_that_is_set_aside_can_be_discarded(tmp_path: Path) -> None:
 
 def test_a_job_that_waits_for_its_store_has_not_died(tmp_path: Path) -> None:
     with Registry(tmp_path) as registry:
+        registry.blobs.rmdir()
         registry.blobs.write_text("no folder")
         answer = registry.publish(skill_package("patient"))
         registry.wait_for(lambda: "try 3" in registry.log.read_text())

@@ -123,7 +123,7 @@ TRUTH: dict[str, tuple[Damage, str]] = {
         pushed_state_is_forged,
         "index skill-registry.checkpoint: the checkpoint is not signed",
     ),
-    "an older log is restored": (log_is_an_older_one, "log skill-registry.checkpoint: the log had 8 entries"),
+    "an older log is restored": (log_is_an_older_one, "log skill-registry.checkpoint: it had 8 entries"),
     "a vector's space is of no model": (
         rows("update vectors set space = 'old' where key = (select key from skills where id = 'record-one')"),
         "vectors old: no model in use",
