@@ -48,6 +48,7 @@ class MilvusServer:
         """Stop its process: it accepts connections, and does not answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # its threads answer until then
 
     def resume(self) -> None:
         assert self._process is not None

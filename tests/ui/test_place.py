@@ -1,6 +1,7 @@
 """Where a visitor is on the page: kept over going back, forward and a reload."""
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,23 @@ def test_another_list_begins_at_its_top_and_the_first_one_is_where_it_was(show: 
     expect(page).to_have_url(re.compile("tag=books"))
     page.go_back()
     expect(card).to_be_in_viewport()
+
+
+def test_the_place_is_kept_while_a_slow_list_is_on_its_way(show: Show) -> None:
+    page = show(LIST)
+    card = scrolled_to(page, DEEP)
+    page.locator(".card", has_text=DEEP).get_by_role("link", name="books").click()
+    expect(page).to_have_url(re.compile("tag=books"))
+    expect(card).to_have_count(0)
+
+    def late(route: Route) -> None:
+        time.sleep(0.8)
+        route.continue_()
+
+    page.route(re.compile("/api/v1/skills"), late)
+    page.go_back()
+    expect(card).to_be_in_viewport()
+    page.unroute_all()
 
 
 @pytest.fixture

@@ -18,8 +18,11 @@ function inList(list) {
   return { pages: list.children.length, isWeakShown: !document.querySelector(".weaker"), ...(scrollY > 0 && atTop(list)) };
 }
 
-/** Write the place on the page into its entry of the history. */
+let awaited = history.state?.place; // where one comes back to, until what is there has come from the service
+
+/** Write the place on the page into its entry of the history, unless one is still on the way back to the place in it. */
 export function savePlace() {
+  if (awaited && awaited === history.state?.place) return;
   const list = document.getElementById("results");
   const place = { y: scrollY, ...(list?.checkVisibility() && inList(list)) };
   history.replaceState({ ...history.state, place }, "");
@@ -50,7 +53,11 @@ export function noteOpened(path) {
 
 /** Go to where one was on the page, if one comes back to it, and take the keyboard to the card of the skill that was open. */
 export function restorePlace() {
-  if (isReturn()) align(history.state.place, location.href, ALIGNED_FRAMES);
+  if (isReturn()) {
+    const { path, y } = history.state.place;
+    align(history.state.place, location.href, ALIGNED_FRAMES);
+    if (path ? find(path) : Math.abs(scrollY - y) < 2) awaited = null;
+  }
   const card = find(opened);
   if (!card?.checkVisibility()) return;
   if (document.activeElement === document.body) card.focus({ preventScroll: true });
@@ -63,3 +70,9 @@ const saveSoon = () => {
   timer = setTimeout(savePlace, SAVED_MS);
 };
 addEventListener("scroll", saveSoon, { passive: true }); // while a page is unloaded, a change of the history is lost
+addEventListener("popstate", () => {
+  awaited = history.state?.place;
+});
+for (const input of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+  addEventListener(input, () => (awaited = null), { passive: true, capture: true }); // the visitor goes elsewhere
+}

@@ -50,9 +50,9 @@ def test_what_is_no_task_is_left_out() -> None:
     ids=range(12),
 )
 def test_hostile_files_have_no_tasks_and_cost_little(data: bytes) -> None:
-    started = time.process_time()
+    started = time.thread_time()  # other tests may have left threads at work
     found = read_evals(data)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 0.5
     assert found.problem
     assert found.cases == []
 
