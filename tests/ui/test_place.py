@@ -70,20 +70,24 @@ def test_going_back_after_a_reload_returns_to_the_same_place_of_the_list(show: S
     expect(card).to_be_in_viewport()
 
 
-def test_another_list_begins_at_its_top_and_the_first_one_is_where_it_was(show: Show) -> None:
-    page = show(LIST)
+def in_another_list(page: Page) -> Locator:
+    """Go from a place deep in a list to another list, and return the card of that place."""
     card = scrolled_to(page, DEEP)
     page.locator(".card", has_text=DEEP).get_by_role("link", name="books").click()
     expect(page).to_have_url(re.compile("tag=books"))
+    return card
+
+
+def test_another_list_begins_at_its_top_and_the_first_one_is_where_it_was(show: Show) -> None:
+    page = show(LIST)
+    card = in_another_list(page)
     page.go_back()
     expect(card).to_be_in_viewport()
 
 
 def test_the_place_is_kept_while_a_slow_list_is_on_its_way(show: Show) -> None:
     page = show(LIST)
-    card = scrolled_to(page, DEEP)
-    page.locator(".card", has_text=DEEP).get_by_role("link", name="books").click()
-    expect(page).to_have_url(re.compile("tag=books"))
+    card = in_another_list(page)
     expect(card).to_have_count(0)
 
     def late(route: Route) -> None:

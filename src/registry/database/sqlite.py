@@ -285,7 +285,7 @@ def backup(path: Path, target: Path, on_snapshot: Callable[[], None] = lambda: N
                     "select 1 from sqlite_schema"
                 ).fetchone()  # a read transaction gets its snapshot with the first read
             reader.backup(copy)
-            # A copy in WAL mode would get files beside it from whoever reads it, and could not be read without them.
+            # A copy in WAL mode would get files beside it from each reader, and could not be read without them.
             copy.execute("pragma journal_mode = delete")
             refuse_damaged(target)
             digests = table_digests(SqliteTransaction(reader).read, is_sqlite=True)

@@ -75,11 +75,11 @@ class Offers:
             address = f"skill-registry sources add {source} {skill.source_url or 'URL'}"
             return f"source '{source}' was removed: '{address}' adds it again, or '{removal}' removes the skill"
         lost = f"source '{source}' does not list it any more"
-        named = [one.id for one in self._skills.listed(source) if one.name == skill.name]
-        if not named:
+        ids = [listed.id for listed in self._skills.listed(source) if listed.name == skill.name]
+        if not ids:
             return f"{lost}, and no other one of this name: it stays as it is, or '{removal}' removes it"
         return f"{lost}: {removal}, then " + " or ".join(
-            f"skill-registry install {source}/{one}" for one in named[:_NAMED]
+            f"skill-registry install {source}/{listed_id}" for listed_id in ids[:_NAMED]
         )
 
     def with_credentials(self, origin: _Origin) -> _Origin:

@@ -175,6 +175,9 @@ INTRODUCING = (
 )
 """Words of what introduces a request, beside the names of its senders."""
 
+ANNOUNCEMENT = INTRODUCING | ANNOUNCING
+"""Words of a clause that only announces the request."""
+
 AGENTS = frozenset(
     """
     agent aider all amp assistant bot bugbot channel claude cline codebase codex copilot cursor devin docs everyone

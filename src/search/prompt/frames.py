@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from search.prompt.characters import without_courtesy
 from search.prompt.frame_words import (
     AGENTS,
+    ANNOUNCEMENT,
     ANNOUNCING,
     ANSWERS,
     CLOSINGS,
@@ -292,9 +293,10 @@ def _without_seeking(request: str) -> str:
 
 def _without_platform(request: str, found: Sequence[re.Match[str]]) -> str:
     """Return a request without `claude skill` at its end, unless the task is to do something with such a skill."""
-    words = [word[0].lower() for word in found]
-    named = words[-2::-1][_length_of(words[-2::-1], PLATFORMS) :][::-1]
-    if words[-1] not in SKILLS or request[found[-1].end() :].strip(".?! ") or len(named) > len(words) - 2:
+    *words, last = [word[0].lower() for word in found]
+    platform = _length_of(words[::-1], PLATFORMS)
+    named = words[: len(words) - platform]
+    if last not in SKILLS or not platform or request[found[-1].end() :].strip(".?! "):
         return request
     if len(named) < _LEAST_WORDS or named[-1] in OF_NEW_SKILLS or not OF_SKILLS.isdisjoint(named):
         return request
@@ -353,7 +355,7 @@ def _introduces(clause: str) -> bool:
     if not clause.rstrip(" \n\"'“„").endswith(":"):
         return False
     lower = [word.lower() for word in words]
-    if len(words) > 1 and not ANNOUNCING.isdisjoint(lower) and INTRODUCING.union(ANNOUNCING).issuperset(lower):
+    if len(words) > 1 and not ANNOUNCING.isdisjoint(lower) and ANNOUNCEMENT.issuperset(lower):
         return True
     senders = [word for word in words if word.lower() not in INTRODUCING]
     is_known = len(senders) <= _NAME_WORDS and all(word[0].isupper() for word in senders)

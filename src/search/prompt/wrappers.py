@@ -41,7 +41,7 @@ _REQUEST_HEADING = re.compile(
 _BEGIN = re.compile(r"^Begin![ \t]*\n", re.MULTILINE)
 """The line after which the request stands in the template of ReAct."""
 
-_CRITERIA = re.compile(r"^This is the expected criteria for your final answer:", re.MULTILINE)
+_CRITERIA = "\nThis is the expected criteria for your final answer:"
 """What a framework of agents writes after a request."""
 
 _RULES_FILE = re.compile(r"^# [A-Z]{3,12}\.md instructions[^\n]*\n\s*<INSTRUCTIONS>", re.MULTILINE)
@@ -154,13 +154,10 @@ def unwrapped(text: str) -> Unwrapped:
     if "</" in text:
         text, inner = _without_tags(text)
         context += inner
-    if (
-        "This is the expected" in text
-        and (criteria := _CRITERIA.search(text))
-        and _LETTER.search(text[: criteria.start()])
-    ):
-        context.append(text[criteria.start() :])
-        text = text[: criteria.start()]
+    request, sign, criteria = text.partition(_CRITERIA)
+    if sign and _LETTER.search(request):
+        context.append(f"{sign}{criteria}".lstrip("\n"))
+        text = request
     return Unwrapped(_without_json(text) if text.rstrip()[-1:] in ("}", "]", ")") else text, "\n".join(context))
 
 
